@@ -1,0 +1,126 @@
+package xfer
+
+// Code is an error number. Those below 1000 are Mooncake's; those above are moonpath's own. A Code is
+// itself an error, so errors.Is(err, xfer.BatchBusy) works on any error of this module.
+type Code int
+
+// Mooncake's numbers, as Status codes; Int gives the form of the functions that return a negative int.
+const (
+	OK                    Code = 0
+	InvalidArgument       Code = 1
+	TooManyRequests       Code = 2
+	AddressNotRegistered  Code = 3
+	BatchBusy             Code = 4
+	DeviceNotFound        Code = 6
+	AddressOverlapped     Code = 7
+	NotSupportedTransport Code = 8
+	DNS                   Code = 101
+	Socket                Code = 102
+	MalformedJSON         Code = 103
+	RejectHandshake       Code = 104
+	Metadata              Code = 200
+	Endpoint              Code = 201
+	Context               Code = 202
+	Numa                  Code = 300
+	Clock                 Code = 301
+	Memory                Code = 302
+	NotImplemented        Code = 999
+)
+
+// moonpath's own numbers.
+const (
+	Closed      Code = 1001 // used after Close or Uninstall
+	Interrupted Code = 1002 // the caller's context ended
+	Deadline    Code = 1003 // a time limit of the engine ran out
+	Refused     Code = 1004 // the peer refused an address or a permission
+	WrongPeer   Code = 1005 // another process answers at the peer's port
+	BadProtocol Code = 1006 // the peer sent what its protocol does not allow
+)
+
+// codeRow is what is known about a code: the table is the single list behind names, default next steps
+// and docs/compat/codes.md.
+type codeRow struct {
+	code Code
+	name string
+	text string
+	next string
+}
+
+var codeRows = []codeRow{
+	{OK, "OK", "success", "nothing to do"},
+	{InvalidArgument, "InvalidArgument", "invalid argument", "correct the argument that the message names"},
+	{TooManyRequests, "TooManyRequests", "more requests than the batch or the queue has room for", "allocate a larger batch, or wait until tasks end and submit again"},
+	{AddressNotRegistered, "AddressNotRegistered", "address is not registered", "register the memory first; moonpath segment NAME lists what a peer has registered"},
+	{BatchBusy, "BatchBusy", "batch has unfinished tasks", "wait for the batch before freeing or resetting it"},
+	{DeviceNotFound, "DeviceNotFound", "device not found", "run moonpath info to see which devices were found"},
+	{AddressOverlapped, "AddressOverlapped", "memory overlaps a registration", "unregister the older registration first, or register disjoint ranges"},
+	{NotSupportedTransport, "NotSupportedTransport", "no usable transport", "run moonpath explain --segment NAME to see why each transport was rejected"},
+	{DNS, "DNS", "name resolution failed", "check the host part of the segment name"},
+	{Socket, "Socket", "network input or output failed", "check that the peer is running and reachable: moonpath probe NAME"},
+	{MalformedJSON, "MalformedJSON", "peer answered with malformed JSON", "check that the port belongs to a Mooncake or moonpath engine"},
+	{RejectHandshake, "RejectHandshake", "peer rejected the handshake", "read the peer's message; its log says more"},
+	{Metadata, "Metadata", "segment descriptor not available", "check the segment name and that its owner is running: moonpath segment NAME"},
+	{Endpoint, "Endpoint", "endpoint failed", "open the segment again"},
+	{Context, "Context", "transport context failed", "run moonpath info to see the state of the transports"},
+	{Numa, "Numa", "NUMA operation failed", "check the location of the memory"},
+	{Clock, "Clock", "clock or waiting failed", "try again"},
+	{Memory, "Memory", "memory operation failed", "check the memory limits of the process (ulimit -a)"},
+	{NotImplemented, "NotImplemented", "not implemented", "run moonpath info to see what this version offers"},
+	{Closed, "Closed", "used after close", "open a new engine, batch or segment"},
+	{Interrupted, "Interrupted", "interrupted by the caller", "the caller's context ended; give it more time if that was not meant"},
+	{Deadline, "Deadline", "time limit ran out", "check whether the peer is frozen or cut off: moonpath probe NAME"},
+	{Refused, "Refused", "peer refused the request", "compare address and length with moonpath segment NAME; the memory may have been unregistered or may not be remotely accessible"},
+	{WrongPeer, "WrongPeer", "another process answers at the peer's port", "the peer was restarted or replaced; open the segment again"},
+	{BadProtocol, "BadProtocol", "peer broke the protocol", "check the peer's version with moonpath segment NAME"},
+}
+
+func (c Code) row() *codeRow {
+	for i := range codeRows {
+		if codeRows[i].code == c {
+			return &codeRows[i]
+		}
+	}
+	return nil
+}
+
+// Error returns the code's meaning in words.
+func (c Code) Error() string {
+	if r := c.row(); r != nil {
+		return r.text
+	}
+	return "unknown code"
+}
+
+// Name returns the constant's name, such as "BatchBusy".
+func (c Code) Name() string {
+	if r := c.row(); r != nil {
+		return r.name
+	}
+	return "Unknown"
+}
+
+// Next returns what a caller who has only the code can do about it.
+func (c Code) Next() string {
+	if r := c.row(); r != nil {
+		return r.next
+	}
+	return "report the number"
+}
+
+// Int returns the number that Mooncake's int functions return: 0, or the negated code. NotImplemented
+// is -303 there; codes without such a form are negated all the same.
+func (c Code) Int() int {
+	if c == NotImplemented {
+		return -303
+	}
+	return -int(c)
+}
+
+// Codes returns every code of this version in ascending order.
+func Codes() []Code {
+	cs := make([]Code, len(codeRows))
+	for i, r := range codeRows {
+		cs[i] = r.code
+	}
+	return cs
+}

@@ -1,0 +1,111 @@
+package xfer
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Retry says what could make a failed attempt succeed.
+type Retry uint8
+
+const (
+	// Never means that the same request would fail again anywhere.
+	Never Retry = iota
+	// Refresh means that the peer's descriptor is stale: fetch it and try again.
+	Refresh
+	// OtherRoute means that another path or a later attempt may succeed.
+	OtherRoute
+)
+
+// Stage names the layer in which something failed.
+type Stage string
+
+// The stages of a transfer and of the calls around it.
+const (
+	StageArgument Stage = "argument" // the call itself
+	StageRegister Stage = "register" // registration of memory
+	StageResolve  Stage = "resolve"  // name or descriptor of the peer
+	StageSelect   Stage = "select"   // choice of the path
+	StageDial     Stage = "dial"     // connection and identity of the peer
+	StageSend     Stage = "send"     // request or payload on its way out
+	StageComplete Stage = "complete" // answer or payload on its way in
+	StageControl  Stage = "control"  // notify, probe and other control messages
+	StageClose    Stage = "close"    // draining and closing
+)
+
+// Fault is what crosses a package boundary when something fails: which code, where, with whom, and what
+// to do next. Find it with errors.As; test its code with errors.Is.
+type Fault struct {
+	Code   Code
+	Stage  Stage
+	Path   string // transport, and rail or device where there is one: "tcp", "rdma mlx5_0"
+	Peer   string // name of the segment or address of the peer; "" where there is none
+	Retry  Retry
+	Remote Certainty
+	Detail string // what was wrong, with the offending values
+	Next   string // what the reader can do about it; "" means Code.Next
+	Cause  error  // the error underneath, or nil
+}
+
+// Error returns one line: stage, path, peer, meaning, detail, cause and the next step.
+func (f *Fault) Error() string {
+	var b strings.Builder
+	b.WriteString(string(f.Stage))
+	if f.Path != "" {
+		b.WriteString(" over " + f.Path)
+	}
+	if f.Peer != "" {
+		b.WriteString(" to " + f.Peer)
+	}
+	b.WriteString(": " + f.Code.Error())
+	if f.Detail != "" {
+		b.WriteString(": " + f.Detail)
+	}
+	if f.Cause != nil {
+		b.WriteString(": " + f.Cause.Error())
+	}
+	if f.Remote == Unknown {
+		b.WriteString(" (remote state unknown)")
+	}
+	b.WriteString(" (code " + strconv.Itoa(int(f.Code)) + "; next: " + f.NextStep() + ")")
+	return b.String()
+}
+
+// Unwrap makes errors.Is see both the code and the cause.
+func (f *Fault) Unwrap() []error {
+	if f.Cause == nil {
+		return []error{f.Code}
+	}
+	return []error{f.Code, f.Cause}
+}
+
+// NextStep returns Next, or the code's general advice; it is never empty.
+func (f *Fault) NextStep() string {
+	if f.Next != "" {
+		return f.Next
+	}
+	return f.Code.Next()
+}
+
+// Errno returns the system's error number underneath, or 0.
+func (f *Fault) Errno() syscall.Errno {
+	var e syscall.Errno
+	if errors.As(f.Cause, &e) {
+		return e
+	}
+	return 0
+}
+
+// CodeOf returns the code that err carries: OK for nil, Context for an error without one.
+func CodeOf(err error) Code {
+	if err == nil {
+		return OK
+	}
+	var c Code
+	if errors.As(err, &c) {
+		return c
+	}
+	return Context
+}
