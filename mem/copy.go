@@ -1,0 +1,32 @@
+package mem
+
+import (
+	"errors"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+)
+
+// ErrUnmapped is the cause of a copy that touched memory which is registered but no longer mapped.
+var ErrUnmapped = errors.New("memory is registered but not mapped")
+
+// ExpectFaults lets Copy report unmapped memory as an error in the calling goroutine, and returns what
+// undoes it. A goroutine that copies user memory all its life need not call that.
+func ExpectFaults() (restore func()) {
+	old := debug.SetPanicOnFault(true)
+	return func() { debug.SetPanicOnFault(old) }
+}
+
+// Copy copies min(len(dst), len(src)) bytes and returns their number. In a goroutine that called
+// ExpectFaults, touching an unmapped page gives ErrUnmapped (wrapping EFAULT) instead of ending the process.
+func Copy(dst, src []byte) (n int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, fault := r.(runtime.Error); !fault {
+				panic(r)
+			}
+			n, err = 0, errors.Join(ErrUnmapped, syscall.EFAULT)
+		}
+	}()
+	return copy(dst, src), nil
+}
