@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Resolve gives every setting of the table its value: the default, overridden by what the
+// layers and the environment say, the strongest [Source] last. Bad or doubtful environment
+// variables come back as warnings, in the order of the table; env may be nil for none.
+// Errors, joined, are [*BadValue] and [*UnknownKey]; then there are no values.
+//
+// A table with a key twice, or with a default that its own kind rejects, is a programming
+// error and panics.
+func Resolve(table []Setting, env func(string) (string, bool), layers ...Layer) (*Values, []Warning, error) {
+	v := newValues(table)
+	var warnings []Warning
+	if env != nil {
+		warnings = v.readEnvironment(env)
+	}
+	var errs []error
+	for _, l := range bySource(layers) {
+		errs = append(errs, v.readLayer(l)...)
+	}
+	portWarnings, err := v.settlePorts()
+	if err != nil {
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, warnings, err
+	}
+	return v, append(warnings, portWarnings...), nil
+}
+
+func newValues(table []Setting) *Values {
+	v := &Values{rows: make(map[string]*row, len(table))}
+	for i := range table {
+		s := &table[i]
+		if v.rows[s.Key] != nil {
+			panic("config: the table declares " + s.Key + " twice")
+		}
+		parsed, err := s.parse(s.Default)
+		if err != nil {
+			panic("config: the default " + s.Default + " of " + s.Key + " is not " + s.want())
+		}
+		v.rows[s.Key] = &row{setting: s, value: parsed}
+		v.order = append(v.order, s.Key)
+	}
+	return v
+}
+
+func bySource(layers []Layer) []Layer {
+	sorted := slices.Clone(layers)
+	slices.SortStableFunc(sorted, func(a, b Layer) int { return int(a.Source) - int(b.Source) })
+	return sorted
+}
+
+func (v *Values) readLayer(l Layer) (errs []error) {
+	if l.Source != File && l.Source != Flag && l.Source != Code {
+		return []error{fmt.Errorf("config: a layer cannot have the source %s: use file, flag or code", l.Source)}
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.Values)) {
+		text := l.Values[key]
+		r := v.rows[key]
+		if r == nil {
+			errs = append(errs, &UnknownKey{Key: key, Source: l.Source, Nearest: nearest(key, v.order)})
+			continue
+		}
+		parsed, err := r.setting.parse(text)
+		if err != nil {
+			errs = append(errs, &BadValue{Key: key, Value: text, Want: r.setting.want(), Source: l.Source})
+			continue
+		}
+		if l.Source >= r.source {
+			r.value, r.source, r.env = parsed, l.Source, ""
+		}
+	}
+	return errs
+}
