@@ -1,0 +1,14 @@
+package segment
+
+import "context"
+
+// Directory answers "who is that peer"; the packages under metadata implement it, and peer-to-peer is one
+// of them. Every method is bounded in time by the implementation as well as by ctx.
+type Directory interface {
+	// Publish makes a new version of the engine's own description visible to peers.
+	Publish(ctx context.Context, d *Desc) error
+	// Withdraw ends the publication.
+	Withdraw(ctx context.Context) error
+	// Lookup fetches a peer's description from its source, never from a cache.
+	Lookup(ctx context.Context, name string) (*Desc, error)
+}
