@@ -1,0 +1,81 @@
+# Everything that is done to this repository from the command line. "make" lists the targets; each fetches what it
+# needs, shows what it does, and uses nothing outside the repository.
+
+GO    ?= go
+TAGS  ?=
+TIME  ?= 30s
+BASE  ?= build/bench/base.txt
+FLOOR ?= 70
+CITEST = CGO_ENABLED=0 $(GO) build -buildvcs=false -o build/citest ./tools/citest && build/citest
+LINTER = $(GO) tool -modfile=tools/lint.mod
+
+# Where git does not trust the owner of the folder, the go command cannot read the commit and would refuse to build.
+BUILDVCS := $(shell git status >/dev/null 2>&1 && echo auto || echo false)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help build demo test test-race test-alloc fuzz lint lint-gofmt lint-vet lint-arm64 lint-staticcheck \
+	lint-repolint lint-generated bench bench-peers cover
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## bin/moonpath; TAGS=static leaves out libraries that are loaded at run time
+	@echo "building bin/moonpath (the first time, Go fetches the modules in go.mod)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(BUILDVCS) -tags '$(TAGS)' -o bin/moonpath ./cmd/moonpath
+
+demo: build ## two engines on this host, verified writes and reads, and the path that each batch took
+	@bin/moonpath demo
+
+test: ## all tests, those against the published C++ engine included; shuffled, without cgo
+	@$(CITEST) -- -shuffle=on -timeout=15m
+
+test-race: ## the same without the C++ engine, under the race detector, with the tag invariants
+	@$(CITEST) -race -tags=invariants -without=interop -- -shuffle=on -timeout=15m -skip='^TestAllocs'
+
+test-alloc: ## only the tests that count allocations
+	@$(CITEST) -- -count=1 -run='^TestAllocs'
+
+fuzz: ## every fuzz target in turn, TIME=30s each; BUDGET=5m names the rest as skipped after that
+	@$(CITEST) fuzz -time='$(TIME)' $(if $(BUDGET),-budget='$(BUDGET)')
+
+lint: ## gofmt, vet, the same for arm64, staticcheck, and the rules of this repository
+	@$(MAKE) --keep-going --no-print-directory lint-gofmt lint-vet lint-arm64 lint-staticcheck \
+		lint-repolint lint-generated
+
+lint-gofmt:
+	@echo "gofmt -l"
+	@bad=$$(gofmt -l .) || exit 1; [ -z "$$bad" ] || { echo "$$bad"; echo "not formatted: run gofmt -w on them"; exit 1; }
+
+lint-vet:
+	@echo "go vet"
+	@CGO_ENABLED=0 $(GO) vet ./...
+
+lint-arm64:
+	@echo "go vet for arm64: everything must compile there, too"
+	@CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
+
+lint-staticcheck:
+	@echo "staticcheck (the first time, Go fetches and builds it)"
+	@CGO_ENABLED=0 $(LINTER) staticcheck ./...
+
+lint-repolint:
+	@echo "repolint: the rules of this repository"
+	@$(CITEST) ./internal/repolint -- -count=1
+
+lint-generated:
+	@echo "generated documents against what they are generated from"
+	@$(CITEST) -- -count=1 -run='^TestGenerated'
+
+bench: ## ten runs of every benchmark, compared with BASE; the first run becomes the base
+	@mkdir -p build/bench
+	CGO_ENABLED=0 $(GO) test -run='^$$' -bench=. -benchmem -count=10 ./... | tee build/bench/new.txt
+	@if [ -e '$(BASE)' ]; then $(LINTER) benchstat '$(BASE)' build/bench/new.txt; \
+	else mkdir -p "$$(dirname '$(BASE)')" && cp build/bench/new.txt '$(BASE)' && echo "no base yet: this run is now $(BASE)"; fi
+
+bench-peers: build ## against the C++ engine, iperf3 and a bare Go program, interleaved; ARGS=… for its flags
+	@CGO_ENABLED=0 $(GO) run ./tools/benchpeers $(ARGS)
+
+cover: ## build/cover.out, and FLOOR=70 per cent for every package that has tests
+	@mkdir -p build
+	@$(CITEST) -floor='$(FLOOR)' -without=interop,tools -- -coverprofile=build/cover.out
