@@ -40,15 +40,36 @@ func AppendNotifyReply(dst []byte, accepted bool) []byte {
 // hold limit bytes each. The error is a *FieldError or wraps a
 // *jsoncpp.SyntaxError.
 func ParseNotify(body []byte, limit int) (Notify, error) {
+	root, err := parse("notification", body)
+	if err != nil {
+		return Notify{}, err
+	}
+	return notifyOf(root, limit)
+}
+
+// ParseNotifyReply tells whether the receiver accepted a notification: it says
+// so with any text, and null is the reply of one that serves none. limit and
+// errors are those of ParseNotify.
+func ParseNotifyReply(body []byte, limit int) (accepted bool, err error) {
+	root, err := parse("notification reply", body)
+	if err != nil || root.Kind() == jsoncpp.Null {
+		return false, err
+	}
+	n, err := notifyOf(root, limit)
+	return n.Msg != "", err
+}
+
+func parse(message string, body []byte) (jsoncpp.Value, error) {
 	root, err := jsoncpp.Parse(body)
 	if err != nil {
-		return Notify{}, fmt.Errorf("handshake: the notification is %w; check that the peer is a transfer engine", err)
+		return nil, fmt.Errorf("handshake: the %s is %w; check that the peer is a transfer engine", message, err)
 	}
-	if root.Kind() == jsoncpp.Null {
-		return Notify{}, nil
-	}
+	return root, nil
+}
+
+func notifyOf(root jsoncpp.Value, limit int) (Notify, error) {
 	if root.Kind() != jsoncpp.Object {
-		return Notify{}, &FieldError{"notification", "an object", root.Describe()}
+		return Notify{}, &FieldError{"message", "an object", root.Describe()}
 	}
 	var name, msg jsoncpp.Value
 	for key, value := range root.Members() {
@@ -60,6 +81,7 @@ func ParseNotify(body []byte, limit int) (Notify, error) {
 		}
 	}
 	var n Notify
+	var err error
 	if n.Name, err = asText("name", name, limit); err != nil {
 		return Notify{}, err
 	}
@@ -67,13 +89,6 @@ func ParseNotify(body []byte, limit int) (Notify, error) {
 		return Notify{}, err
 	}
 	return n, nil
-}
-
-// ParseNotifyReply tells whether the receiver accepted a notification: it says
-// so with any text. The errors are those of ParseNotify.
-func ParseNotifyReply(body []byte, limit int) (accepted bool, err error) {
-	n, err := ParseNotify(body, limit)
-	return n.Msg != "", err
 }
 
 func asText(field string, v jsoncpp.Value, limit int) (string, error) {
