@@ -21,7 +21,8 @@ type Descriptor struct {
 	TCPDataHost string
 	// TCPDataPort is 0 if there is no TCP transport.
 	TCPDataPort uint16
-	// TCPProtoVersion is 1 if the writer did not say.
+	// TCPProtoVersion is 0 if the writer did not say. That counts as version 1,
+	// of an engine that may close its data connections after each request.
 	TCPProtoVersion int
 	// RDMAServerName is empty without rdma.
 	RDMAServerName string

@@ -1,8 +1,12 @@
 package segjson
 
-// ExtensionVersion is the version of the moonpath object that this package
-// writes, and the newest whose Min it may carry to be read.
-const ExtensionVersion = 1
+// ExtensionSchema is the version of the moonpath object that this package knows,
+// and ExtensionMin the oldest reader version that understands what a writer of
+// it writes. Objects whose Min is above ExtensionSchema are not read.
+const (
+	ExtensionSchema = 1
+	ExtensionMin    = 1
+)
 
 // MaxExtensionProtocols is how many protocols the masks of runs can name.
 const MaxExtensionProtocols = 64

@@ -64,7 +64,7 @@ func parseObject(root jsoncpp.Value) (*Descriptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Descriptor{Protocols: protocols, TCPProtoVersion: 1}
+	d := &Descriptor{Protocols: protocols}
 	if d.Name, err = text("name", f.name); err != nil {
 		return nil, err
 	}
@@ -80,12 +80,8 @@ func parseObject(root jsoncpp.Value) (*Descriptor, error) {
 		return nil, err
 	}
 	d.TCPDataPort = uint16(port)
-	if !f.protoVersion.Missing() {
-		version, err := integer("tcp_proto_version", f.protoVersion, 0, math.MaxInt32)
-		if err != nil {
-			return nil, err
-		}
-		d.TCPProtoVersion = int(version)
+	if d.TCPProtoVersion, err = number("tcp_proto_version", f.protoVersion, 0); err != nil {
+		return nil, err
 	}
 	if d.Buffers, err = parseBuffers(f.buffers, protocols[0]); err != nil {
 		return nil, err
@@ -139,4 +135,10 @@ func integer(field string, v jsoncpp.Value, low, high uint64) (uint64, error) {
 		return 0, &FieldError{field, want, v.Describe()}
 	}
 	return n, nil
+}
+
+// number is integer for what fits into 31 bits.
+func number(field string, v jsoncpp.Value, low int) (int, error) {
+	n, err := integer(field, v, uint64(low), math.MaxInt32)
+	return int(n), err
 }

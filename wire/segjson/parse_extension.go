@@ -46,7 +46,7 @@ func parseExtension(v jsoncpp.Value, buffers int) (*Extension, error) {
 	if e.Min, err = number("moonpath.min", minimum, 1); err != nil {
 		return nil, err
 	}
-	if e.Min > ExtensionVersion {
+	if e.Min > ExtensionSchema {
 		return nil, ErrExtensionTooNew
 	}
 	if e.Schema, err = number("moonpath.schema", schema, e.Min); err != nil {
@@ -71,11 +71,6 @@ func parseExtension(v jsoncpp.Value, buffers int) (*Extension, error) {
 		return nil, err
 	}
 	return e, nil
-}
-
-func number(field string, v jsoncpp.Value, low int) (int, error) {
-	n, err := integer(field, v, uint64(low), math.MaxInt32)
-	return int(n), err
 }
 
 func parseIncarnation(v jsoncpp.Value) (uint64, error) {
