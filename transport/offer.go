@@ -9,12 +9,11 @@ import (
 
 // Offer is one row of the capability table that the selector reads.
 type Offer struct {
-	Rail     string // "mlx5_0 > mlx5_2"; "" where there is one
-	Local    []xfer.MemKind
-	Ops      OpSet
-	MaxChunk uint64 // bytes; 0: no limit
-	Cost     Cost
-	Refused  []Reason // empty if usable
+	Rail    string // "mlx5_0 > mlx5_2"; "" where there is one
+	Local   []xfer.MemKind
+	Ops     OpSet
+	Cost    Cost
+	Refused []Reason // empty if usable
 }
 
 // OpSet is a set of operations.
