@@ -1,6 +1,9 @@
 # Everything that is done to this repository from the command line. "make" lists the targets; each fetches what it
 # needs, shows what it does, and uses nothing outside the repository.
 
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
 GO    ?= go
 TAGS  ?=
 TIME  ?= 30s

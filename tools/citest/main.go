@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -112,8 +113,12 @@ func modulePath(ctx context.Context, dir string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m")
 	cmd.Dir = dir
 	out, err := cmd.Output()
+	path := strings.TrimSpace(string(out))
+	if err == nil && path == "command-line-arguments" { // what go says where there is no go.mod
+		err = errors.New("there is no module here")
+	}
 	if err != nil {
 		return "", fmt.Errorf("go list -m: %w; run this inside the module, with Go in PATH", err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return path, nil
 }

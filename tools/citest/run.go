@@ -42,7 +42,7 @@ func (r *runner) listPackages(ctx context.Context, tags []string, patterns, with
 		}
 	}
 	if len(pkgs) == 0 {
-		return nil, fmt.Errorf("no packages match %s; run this in the module", strings.Join(patterns, " "))
+		return nil, fmt.Errorf("no packages are left of %s; name others, or leave out less", strings.Join(patterns, " "))
 	}
 	return pkgs, nil
 }
@@ -51,7 +51,7 @@ func (r *runner) listPackages(ctx context.Context, tags []string, patterns, with
 // The counts hold at least one failure if anything went wrong.
 func (r *runner) test(ctx context.Context, flags, pkgs []string) (counts, []skip) {
 	args := append(append([]string{"test", "-json"}, flags...), pkgs...)
-	fmt.Fprintf(r.out, "go test %s, %d packages\n", strings.Join(flags, " "), len(pkgs))
+	fmt.Fprintf(r.out, "%s, %d packages\n", strings.Join(append([]string{"go test"}, flags...), " "), len(pkgs))
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = r.dir, r.env, r.errOut
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go test passes it on to the tests
