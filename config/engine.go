@@ -40,7 +40,7 @@ var Engine = []Setting{
 	},
 	{
 		Key: "segment.refresh_interval", Env: []string{"MC_TE_METADATA_REFRESH_INTERVAL_SECONDS"}, Kind: Duration, Default: "0s",
-		Unit: time.Second,
+		Unit: time.Second, Lenient: true,
 		Help: "Interval at which cached descriptors are fetched again; 0 switches it off.",
 	},
 	{

@@ -17,7 +17,7 @@ func (v *Values) readEnvironment(env func(string) (string, bool)) (warnings []Wa
 			continue
 		}
 		if name != r.setting.Env[0] {
-			warnings = append(warnings, Warning{name, "old name: use " + r.setting.Env[0]})
+			warnings = append(warnings, Warning{name, "this is an old name: use " + r.setting.Env[0]})
 		}
 		parsed, note := r.setting.parseEnv(text)
 		if note != "" {
@@ -80,12 +80,8 @@ func (s *Setting) parseEnvNumber(text string) (v value, note string, err error) 
 	if err != nil {
 		return value{}, "", err
 	}
-	if unit := s.envUnit(); n > math.MaxInt64/unit {
-		n = math.MaxInt64
-	} else {
-		n *= unit
-	}
-	if n < s.Floor {
+	n = timesUnit(n, s.envUnit())
+	if s.Floor != 0 && n < s.Floor {
 		n = s.Floor
 		note = fmt.Sprintf("%q is less than the least value: %s is %s", text, s.Key, s.format(value{number: n}))
 	} else if rest != "" {
@@ -117,6 +113,14 @@ func (s *Setting) envUnit() int64 {
 		return int64(s.Unit)
 	}
 	return 1
+}
+
+// timesUnit multiplies, at most up to the largest number.
+func timesUnit(n, unit int64) int64 {
+	if n > math.MaxInt64/unit {
+		return math.MaxInt64
+	}
+	return max(n, math.MinInt64/unit) * unit
 }
 
 func (s *Setting) wantEnv() string {

@@ -81,9 +81,9 @@ func (s *Setting) want() string {
 func (s *Setting) bounds() string {
 	switch {
 	case s.Max != 0:
-		return " from " + s.format(value{number: s.Min}) + " to " + s.format(value{number: s.Max})
+		return " (" + s.format(value{number: s.Min}) + " to " + s.format(value{number: s.Max}) + ")"
 	case s.Min != 0:
-		return " of at least " + s.format(value{number: s.Min})
+		return " (at least " + s.format(value{number: s.Min}) + ")"
 	}
 	return ""
 }

@@ -6,8 +6,8 @@ const (
 	portMin = "port.min"
 	portMax = "port.max"
 
-	// Linux hands out ports of this range to outgoing connections, so that a listener in it
-	// may find its port taken. The reference refuses bounds that lie in it.
+	// Linux gives ports of this range to outgoing connections, so a listener could find its
+	// port taken. The reference refuses bounds that lie in it.
 	ephemeralMin, ephemeralMax = 32768, 60999
 
 	wantPorts = "two ports in order, each from 1024 to 65535 and not from 32768 to 60999"
@@ -19,38 +19,46 @@ func PortRange(v *Values) (lo, hi int) {
 	return int(v.Int(portMin)), int(v.Int(portMax))
 }
 
-// settlePorts applies the rule for the pair (wire spec, section 3.1): if one bound is bad,
-// both go back to their defaults. Bounds from elsewhere than the environment are errors.
-func (v *Values) settlePorts() ([]Warning, error) {
+// settleEnvPorts applies the reference's rule to what the environment says: if one bound is
+// bad, both stay at their defaults (wire spec, section 3.1).
+func (v *Values) settleEnvPorts() (warnings []Warning) {
 	lo, hi := v.rows[portMin], v.rows[portMax]
-	if lo == nil || hi == nil || portsValid(lo.value.number, hi.value.number) {
-		return nil, nil
+	if portsValid(lo, hi) {
+		return nil
 	}
-	given := fmt.Sprintf("%d to %d", lo.value.number, hi.value.number)
-	var warnings []Warning
+	text := fmt.Sprintf("%s is not %s: both stay at their defaults", formatPorts(lo, hi), wantPorts)
 	for _, r := range []*row{lo, hi} {
-		switch r.source {
-		case Environment:
-			text := fmt.Sprintf("the port range %s is not %s: both bounds stay at their defaults", given, wantPorts)
+		if r.source == Environment {
 			warnings = append(warnings, Warning{r.env, text})
-		case File, Flag, Code:
-			return nil, &BadValue{Key: r.setting.Key, Value: given, Want: wantPorts, Source: r.source}
 		}
+		*r = defaultRow(r.setting)
 	}
-	for _, r := range []*row{lo, hi} {
-		parsed, err := r.setting.parse(r.setting.Default)
-		if err != nil {
-			panic("config: newValues accepted a bad default of " + r.setting.Key)
-		}
-		r.value, r.source, r.env = parsed, Default, ""
-	}
-	return warnings, nil
+	return warnings
 }
 
-func portsValid(lo, hi int64) bool {
-	return lo <= hi && portValid(lo) && portValid(hi)
+// checkPorts finds a pair that a file, a flag or code spoiled.
+func (v *Values) checkPorts() error {
+	lo, hi := v.rows[portMin], v.rows[portMax]
+	if portsValid(lo, hi) {
+		return nil
+	}
+	strongest := lo
+	if hi.source > lo.source {
+		strongest = hi
+	}
+	return &BadValue{strongest.setting.Key, formatPorts(lo, hi), wantPorts, strongest.source}
+}
+
+// portsValid holds for a table without the pair, too.
+func portsValid(lo, hi *row) bool {
+	return lo == nil || hi == nil ||
+		lo.value.number <= hi.value.number && portValid(lo.value.number) && portValid(hi.value.number)
 }
 
 func portValid(p int64) bool {
 	return p >= 1024 && p <= 65535 && (p < ephemeralMin || p > ephemeralMax)
+}
+
+func formatPorts(lo, hi *row) string {
+	return fmt.Sprintf("%d to %d", lo.value.number, hi.value.number)
 }

@@ -18,20 +18,16 @@ func Resolve(table []Setting, env func(string) (string, bool), layers ...Layer) 
 	v := newValues(table)
 	var warnings []Warning
 	if env != nil {
-		warnings = v.readEnvironment(env)
+		warnings = append(v.readEnvironment(env), v.settleEnvPorts()...)
 	}
 	var errs []error
 	for _, l := range bySource(layers) {
 		errs = append(errs, v.readLayer(l)...)
 	}
-	portWarnings, err := v.settlePorts()
-	if err != nil {
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, v.checkPorts())...); err != nil {
 		return nil, warnings, err
 	}
-	return v, append(warnings, portWarnings...), nil
+	return v, warnings, nil
 }
 
 func newValues(table []Setting) *Values {
@@ -41,14 +37,19 @@ func newValues(table []Setting) *Values {
 		if v.rows[s.Key] != nil {
 			panic("config: the table declares " + s.Key + " twice")
 		}
-		parsed, err := s.parse(s.Default)
-		if err != nil {
-			panic("config: the default " + s.Default + " of " + s.Key + " is not " + s.want())
-		}
-		v.rows[s.Key] = &row{setting: s, value: parsed}
+		r := defaultRow(s)
+		v.rows[s.Key] = &r
 		v.order = append(v.order, s.Key)
 	}
 	return v
+}
+
+func defaultRow(s *Setting) row {
+	parsed, err := s.parse(s.Default)
+	if err != nil {
+		panic("config: the default " + s.Default + " of " + s.Key + " is not " + s.want())
+	}
+	return row{setting: s, value: parsed}
 }
 
 func bySource(layers []Layer) []Layer {

@@ -19,7 +19,7 @@ type Setting struct {
 	Min, Max int64
 
 	// Floor raises a smaller number from the environment to itself instead of rejecting it.
-	// Same unit as Min.
+	// Same unit as Min; 0 means none.
 	Floor int64
 
 	// Unit is the unit of a bare number for a Duration.

@@ -2,16 +2,22 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// sizeUnits orders binary units from large to small, as FormatSize tries them.
-var sizeUnits = []struct {
+type unit struct {
 	name  string
 	bytes uint64
-}{
+}
+
+// binaryUnits go from large to small, as FormatSize tries them.
+var binaryUnits = []unit{
 	{"EiB", 1 << 60}, {"PiB", 1 << 50}, {"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+}
+
+var decimalUnits = []unit{
 	{"EB", 1e18}, {"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1},
 }
 
@@ -23,6 +29,9 @@ func ParseSize(text string) (uint64, error) {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	if digits == 0 {
 		return 0, &BadSize{text, "it does not start with a digit"}
+	}
+	if strings.HasSuffix(text, " ") {
+		return 0, &BadSize{text, "it ends in a space"}
 	}
 	unit, err := sizeUnit(text, strings.TrimPrefix(text[digits:], " "))
 	if err != nil {
@@ -39,7 +48,7 @@ func sizeUnit(text, name string) (uint64, error) {
 	if name == "" {
 		return 1, nil
 	}
-	for _, u := range sizeUnits {
+	for _, u := range slices.Concat(binaryUnits, decimalUnits) {
 		if strings.EqualFold(name, u.name) {
 			return u.bytes, nil
 		}
@@ -54,7 +63,7 @@ func sizeUnit(text, name string) (uint64, error) {
 // FormatSize writes n exactly, in the largest binary unit that divides it; ParseSize reads
 // the result back for every n up to [math.MaxInt64].
 func FormatSize(n uint64) string {
-	for _, u := range sizeUnits[:6] {
+	for _, u := range binaryUnits {
 		if n >= u.bytes && n%u.bytes == 0 {
 			return strconv.FormatUint(n/u.bytes, 10) + u.name
 		}

@@ -27,7 +27,7 @@ var TCP = []Setting{
 	{
 		Key: "tcp.progress_timeout", Env: []string{"MC_TCP_PROGRESS_TIMEOUT_SEC"}, Kind: Duration, Default: "30s",
 		Min: int64(time.Millisecond), Unit: time.Second, Lenient: true,
-		Help: "Longest time without a byte moving while a payload is under way.",
+		Help: "Longest pause of a payload under way.",
 	},
 	{
 		Key: "tcp.connect_timeout", Kind: Duration, Default: "5s",
