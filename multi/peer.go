@@ -1,0 +1,256 @@
+package multi
+
+//moonpath:goroutines
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/moonpath-io/moonpath/segment"
+	"github.com/moonpath-io/moonpath/selector"
+	"github.com/moonpath-io/moonpath/transport"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+// peer is one segment with its routes and its plans.
+type peer struct {
+	multi *Multi
+	id    xfer.SegmentID
+	seg   transport.Peer
+	name  string
+
+	view      atomic.Pointer[view]
+	refreshed atomic.Int64 // when the last refresh began, Unix nanoseconds
+
+	mu     sync.Mutex // guards routes; taken before a route's lock
+	routes map[transport.Transport]*route
+	gone   bool // no new routes
+}
+
+// view is an immutable snapshot: the paths to the peer under one description and one installation, with
+// the plans that were made for them. Plans are filled in as they are needed.
+type view struct {
+	desc      *segment.Desc
+	installed uint64
+	sel       selector.View
+	by        []transport.Transport // row → transport; nil where it is not installed
+	plans     []planSet             // by pin
+}
+
+type planSet [2][selector.SizeClasses]atomic.Pointer[plan]
+
+// plan is the answer for one question: a route, or the fault that says why there is none.
+type plan struct {
+	route    *route
+	path     string
+	rail     string
+	reason   string
+	fault    *xfer.Fault
+	decision selector.Decision
+}
+
+func newPeer(m *Multi, id xfer.SegmentID, seg transport.Peer, name string) *peer {
+	return &peer{multi: m, id: id, seg: seg, name: name, routes: make(map[transport.Transport]*route)}
+}
+
+// current returns the view for the newest description and installation.
+func (p *peer) current() *view {
+	v := p.view.Load()
+	if v != nil && v.desc == p.seg.Desc() && v.installed == p.multi.installed.Load().gen {
+		return v
+	}
+	return p.renew()
+}
+
+func (p *peer) renew() *view {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	inst := p.multi.installed.Load()
+	v := &view{desc: p.seg.Desc(), installed: inst.gen}
+	v.sel.Gen = inst.gen<<32 | v.desc.Gen
+	named := make(map[string]bool)
+	for _, t := range inst.transports {
+		named[t.Name()] = true
+		pin, _ := p.multi.pins.intern(t.Name())
+		for _, o := range t.Offers(v.desc, nil) {
+			v.sel.Rows = append(v.sel.Rows, selector.Row{Path: t.Name(), Pin: pin, Offer: o})
+			v.by = append(v.by, t)
+		}
+	}
+	for _, name := range slices.Concat(v.desc.Protocols, p.multi.pins.all()) {
+		if !named[name] {
+			named[name] = true
+			v.sel.Rows = append(v.sel.Rows, p.missing(v.desc, name))
+			v.by = append(v.by, nil)
+		}
+	}
+	v.plans = make([]planSet, len(p.multi.pins.all())+1)
+	p.view.Store(v)
+	return v
+}
+
+// missing is the row of a transport that the peer offers or somebody asked for, and that is not installed.
+func (p *peer) missing(d *segment.Desc, name string) selector.Row {
+	a := p.multi.cfg.Absent(name)
+	have := a.Reason
+	if a.State == transport.Ready {
+		have = "not installed"
+	}
+	pin, _ := p.multi.pins.intern(name)
+	row := selector.Row{Path: name, Pin: pin}
+	row.Offer.Refused = []transport.Reason{{Code: "installed", Want: name, Have: have}}
+	if !d.Offers(name) {
+		row.Offer.Refused = append(row.Offer.Refused, transport.Reason{Code: "protocol", Want: name, Have: offered(d)})
+	}
+	return row
+}
+
+func offered(d *segment.Desc) string {
+	text := "peer offers nothing"
+	for i, name := range d.Protocols {
+		if i == 0 {
+			text = "peer offers " + name
+		} else {
+			text += ", " + name
+		}
+	}
+	return text
+}
+
+// plan returns the plan for a question. A hit costs two loads.
+func (p *peer) plan(v *view, q selector.Question) *plan {
+	if int(q.Pin) >= len(v.plans) || q.Op > xfer.Write {
+		return p.makePlan(v, q)
+	}
+	slot := &v.plans[q.Pin][q.Op][q.Size]
+	if pl := slot.Load(); pl != nil {
+		return pl
+	}
+	pl := p.makePlan(v, q)
+	if pl.fault == nil || pl.fault.Code != xfer.Closed {
+		slot.Store(pl)
+	}
+	return pl
+}
+
+func (p *peer) makePlan(v *view, q selector.Question) *plan {
+	pl := new(plan)
+	ranked := selector.Rank(&v.sel, q, nil, &pl.decision)
+	if pl.decision.Pin == "" {
+		pl.decision.Pin = p.multi.pins.name(q.Pin)
+	}
+	p.multi.cfg.Events.Record("decision", p.name, &pl.decision)
+	if len(ranked) == 0 {
+		pl.fault = noRoute(p.name, &pl.decision)
+		return pl
+	}
+	row := ranked[0].Row
+	pl.path, pl.rail = v.sel.Rows[row].Path, v.sel.Rows[row].Offer.Rail
+	pl.reason = reason(q, ranked, &pl.decision)
+	r, err := p.route(v.by[row])
+	if err != nil {
+		pl.fault = err
+		return pl
+	}
+	pl.route = r
+	return pl
+}
+
+func reason(q selector.Question, ranked []selector.Ranked, d *selector.Decision) string {
+	switch {
+	case q.Pin != xfer.NoPin:
+		return "the request insists on it"
+	case len(ranked) == 1:
+		return "the only usable path"
+	}
+	return "predicted " + ranked[0].Cost.Round(time.Microsecond/10).String() + ", next best " + d.Rows[ranked[1].Row].Path + " " + ranked[1].Cost.Round(time.Microsecond/10).String()
+}
+
+// maxReasons bounds the rows that one fault lists.
+const maxReasons = 16
+
+// noRoute is one error with all reasons.
+func noRoute(name string, d *selector.Decision) *xfer.Fault {
+	text := ""
+	for i, r := range d.Rows {
+		if i == maxReasons {
+			text += "; and more"
+			break
+		}
+		if i > 0 {
+			text += "; "
+		}
+		text += r.Path
+		for j, why := range r.Rejected {
+			if j == 0 {
+				text += " ("
+			} else {
+				text += ", "
+			}
+			text += why.String()
+		}
+		if len(r.Rejected) > 0 {
+			text += ")"
+		}
+	}
+	if text == "" {
+		text = "no transport is installed and the peer offers none"
+	}
+	return &xfer.Fault{Code: xfer.NotSupportedTransport, Stage: xfer.StageSelect, Peer: name, Detail: text}
+}
+
+// route returns the route over t, which is dialled when the first work comes.
+func (p *peer) route(t transport.Transport) (*route, *xfer.Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return nil, closedFault(xfer.StageSelect)
+	}
+	r := p.routes[t]
+	if r == nil {
+		r = newRoute(p, t)
+		p.routes[t] = r
+	}
+	return r, nil
+}
+
+// drop takes the route over t out of the plans and returns it, or nil.
+func (p *peer) drop(t transport.Transport) *route {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.routes[t]
+	delete(p.routes, t)
+	p.view.Store(nil)
+	return r
+}
+
+// dropAll takes out all routes for good.
+func (p *peer) dropAll() []*route {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gone = true
+	var all []*route
+	for _, r := range p.routes {
+		all = append(all, r)
+	}
+	clear(p.routes)
+	p.view.Store(nil)
+	return all
+}
+
+// refreshSoon fetches the description anew in the background, because a request named memory that is not
+// in it. The request itself goes on: published engines serve memory that they have not published yet.
+func (p *peer) refreshSoon() {
+	now := time.Now().UnixNano()
+	last := p.refreshed.Load()
+	if now-last < int64(refreshPause) || !p.refreshed.CompareAndSwap(last, now) {
+		return
+	}
+	p.multi.spawn(func() {
+		if _, err := p.seg.Refresh(p.multi.ctx); err != nil {
+			p.multi.cfg.Log.Debug("description not refreshed", "peer", p.name, "error", err)
+		}
+	})
+}

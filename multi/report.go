@@ -1,0 +1,111 @@
+package multi
+
+import (
+	"github.com/moonpath-io/moonpath/selector"
+	"github.com/moonpath-io/moonpath/transport"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+// Report says how a batch went: the path of every request, why it was taken, and what was rejected.
+type Report struct {
+	Requests []RequestReport `json:"requests"`
+	Paths    []PathReport    `json:"paths"` // the same, added up
+}
+
+// RequestReport describes one request.
+type RequestReport struct {
+	Index    int         `json:"index"`
+	Op       string      `json:"op"`
+	Bytes    uint64      `json:"bytes"`
+	Path     string      `json:"path,omitempty"` // transport; empty if none was usable
+	Rail     string      `json:"rail,omitempty"`
+	Reason   string      `json:"reason,omitempty"` // why this path
+	Slices   int         `json:"slices"`           // pieces that the transport moved
+	State    string      `json:"state"`
+	Remote   string      `json:"remote"` // what is known about the peer's memory
+	Error    string      `json:"error,omitempty"`
+	Rejected []Rejection `json:"rejected,omitempty"`
+}
+
+// PathReport adds up the requests of one path and reason.
+type PathReport struct {
+	Path     string      `json:"path"`
+	Rail     string      `json:"rail,omitempty"`
+	Requests int         `json:"requests"`
+	Bytes    uint64      `json:"bytes"` // of completed requests
+	Slices   int         `json:"slices"`
+	Failed   int         `json:"failed"`
+	Reason   string      `json:"reason,omitempty"`
+	Rejected []Rejection `json:"rejected,omitempty"`
+}
+
+// Rejection is a path that was not taken, and why.
+type Rejection struct {
+	Path    string             `json:"path"`
+	Rail    string             `json:"rail,omitempty"`
+	Reasons []transport.Reason `json:"reasons"`
+}
+
+// Report describes the tasks submitted since the last Reset. Tasks that have not ended are described as
+// waiting, without counts.
+func (b *Batch) Report() *Report {
+	r := &Report{Requests: make([]RequestReport, b.Len())}
+	rows := make(map[*plan]int)
+	for i := range r.Requests {
+		t := &b.tasks[i]
+		q := &r.Requests[i]
+		s := t.status()
+		*q = RequestReport{Index: i, Op: t.req.Op.String(), Bytes: t.req.Len, State: s.State.String(), Remote: s.Remote.String()}
+		if s.Err != nil {
+			q.Error = s.Err.Error()
+		}
+		if !s.State.Terminal() || t.plan == nil {
+			continue
+		}
+		q.Path, q.Rail, q.Reason, q.Slices, q.Rejected = t.plan.path, t.plan.rail, t.plan.reason, int(t.chunks), t.plan.rejected()
+		row, seen := rows[t.plan]
+		if !seen {
+			row = len(r.Paths)
+			rows[t.plan] = row
+			r.Paths = append(r.Paths, PathReport{Path: q.Path, Rail: q.Rail, Reason: q.Reason, Rejected: q.Rejected})
+		}
+		p := &r.Paths[row]
+		p.Requests++
+		p.Slices += q.Slices
+		if s.State == xfer.Completed {
+			p.Bytes += s.Bytes
+		} else {
+			p.Failed++
+		}
+	}
+	return r
+}
+
+func (pl *plan) rejected() []Rejection {
+	var all []Rejection
+	for i, row := range pl.decision.Rows {
+		switch {
+		case len(row.Rejected) > 0:
+			all = append(all, Rejection{Path: row.Path, Rail: row.Rail, Reasons: row.Rejected})
+		case i != pl.decision.Chosen:
+			chosen := pl.decision.Rows[pl.decision.Chosen]
+			all = append(all, Rejection{Path: row.Path, Rail: row.Rail, Reasons: []transport.Reason{{
+				Code: "cost", Want: "at most " + chosen.Predicted.String(), Have: row.Predicted.String()}}})
+		}
+	}
+	return all
+}
+
+// Explain answers which path a request would take now, and why, without sending anything. It is the answer
+// that a submission gets.
+func (m *Multi) Explain(target xfer.SegmentID, op xfer.Op, size uint64, pin xfer.Pin) (*selector.Decision, error) {
+	p, err := m.peer(target)
+	if err != nil {
+		return nil, err
+	}
+	if op > xfer.Write {
+		return nil, badOp(op)
+	}
+	pl := p.plan(p.current(), question(&xfer.Request{Op: op, Pin: pin, Len: size}))
+	return &pl.decision, nil
+}
