@@ -8,9 +8,10 @@ import (
 )
 
 // Resolve gives every setting of the table its value: the default, overridden by what the
-// layers and the environment say, the strongest [Source] last. Bad or doubtful environment
-// variables come back as warnings, in the order of the table; env may be nil for none.
-// Errors, joined, are [*BadValue] and [*UnknownKey]; then there are no values.
+// layers and the environment say. The strongest [Source] wins, of equals the last layer. Bad
+// or doubtful environment variables come back as warnings, in the order of the table; env may
+// be nil for none. Errors, joined, are [*BadValue] and [*UnknownKey]; then there are no
+// values.
 //
 // A table with a key twice, or with a default that its own kind rejects, is a programming
 // error and panics.
@@ -21,7 +22,7 @@ func Resolve(table []Setting, env func(string) (string, bool), layers ...Layer) 
 		warnings = append(v.readEnvironment(env), v.settleEnvPorts()...)
 	}
 	var errs []error
-	for _, l := range bySource(layers) {
+	for _, l := range layers {
 		errs = append(errs, v.readLayer(l)...)
 	}
 	if err := errors.Join(append(errs, v.checkPorts())...); err != nil {
@@ -50,12 +51,6 @@ func defaultRow(s *Setting) row {
 		panic("config: the default " + s.Default + " of " + s.Key + " is not " + s.want())
 	}
 	return row{setting: s, value: parsed}
-}
-
-func bySource(layers []Layer) []Layer {
-	sorted := slices.Clone(layers)
-	slices.SortStableFunc(sorted, func(a, b Layer) int { return int(a.Source) - int(b.Source) })
-	return sorted
 }
 
 func (v *Values) readLayer(l Layer) (errs []error) {

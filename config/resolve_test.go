@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -164,7 +165,7 @@ func TestResolveNamesTheNearestKey(t *testing.T) {
 
 func TestResolveReportsAllErrors(t *testing.T) {
 	_, _, err := Resolve(sample, nil,
-		Layer{Flag, map[string]string{"i": "x", "nope.nope": "1"}},
+		Layer{Flag, map[string]string{"a": "unknown", "i": "x"}},
 		Layer{Code, map[string]string{"e": "x"}})
 	if got := strings.Count(err.Error(), "\n") + 1; got != 3 {
 		t.Errorf("%d lines, want one for each of three errors:\n%v", got, err)
@@ -195,5 +196,18 @@ func TestProgrammingErrorsPanic(t *testing.T) {
 			}()
 			f()
 		})
+	}
+}
+
+func TestResolvedIsReadableJSON(t *testing.T) {
+	v, _ := mustResolve(t, sample[2:6], map[string]string{"MC_OLD_I": "6"},
+		Layer{File, map[string]string{"s": "2MiB"}}, Layer{Flag, map[string]string{"d": "2s"}}, Layer{Code, map[string]string{"t": "x"}})
+	got, err := json.Marshal(v.All())
+	want := `[{"key":"d","value":"2s","source":"flag","env":"MC_D","help":"A duration."},` +
+		`{"key":"i","value":"6","source":"environment","env":"MC_OLD_I","help":"An int."},` +
+		`{"key":"s","value":"2MiB","source":"file","env":"MC_S","help":"A size."},` +
+		`{"key":"t","value":"x","source":"code","help":"A text."}]`
+	if err != nil || string(got) != want {
+		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}
 }

@@ -72,7 +72,8 @@ func (g *Group) Histogram(name string) *Histogram {
 }
 
 // Func names a number that is read at each snapshot, such as the length of a queue that has
-// its own lock. read must not call this tree of groups. The first function of a name stays.
+// its own lock. read is called with no lock of the group held. The first function of a name
+// stays.
 func (g *Group) Func(name string, read func() int64) {
 	named(g, name, func() gaugeFunc { return read })
 }

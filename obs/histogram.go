@@ -1,3 +1,5 @@
+//moonpath:hot
+
 package obs
 
 import (

@@ -1,0 +1,111 @@
+package obs
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRecorderKeepsTheLastEventsInOrder(t *testing.T) {
+	for _, c := range []struct {
+		size, record int
+		want         []string
+	}{
+		{3, 0, nil},
+		{3, 2, []string{"0", "1"}},
+		{3, 3, []string{"0", "1", "2"}},
+		{3, 4, []string{"1", "2", "3"}},
+		{3, 9, []string{"6", "7", "8"}},
+		{1, 2, []string{"1"}},
+		{0, 2, []string{"1"}},
+	} {
+		r := NewRecorder(c.size)
+		for i := range c.record {
+			r.Record(Decision, fmt.Sprint(i), nil)
+		}
+		var got []string
+		for _, e := range r.Events() {
+			got = append(got, e.Subject)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("size %d after %d events: %s", c.size, c.record, diff)
+		}
+		if r.Total() != uint64(c.record) {
+			t.Errorf("total %d, want %d", r.Total(), c.record)
+		}
+	}
+}
+
+func TestEventsCarryTimeKindAndSubject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRecorder(2)
+		start := time.Now()
+		r.Record(Route, "127.0.0.1:15001", "opened")
+		<-time.After(time.Minute)
+		r.Record(Failure, "task 3", nil)
+		want := []Event{
+			{start, Route, "127.0.0.1:15001", "opened"},
+			{start.Add(time.Minute), Failure, "task 3", nil},
+		}
+		if diff := cmp.Diff(want, r.Events()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+type countingText struct{ calls int }
+
+func (c *countingText) String() string { c.calls++; return "chosen" }
+
+func TestTextIsFormattedOnlyWhenRead(t *testing.T) {
+	r := NewRecorder(4)
+	var detail countingText
+	r.Record(Decision, "s", &detail)
+	events := r.Events()
+	if detail.calls != 0 {
+		t.Fatalf("formatted %d times before anybody read", detail.calls)
+	}
+	if events[0].Text() != "chosen" || detail.calls != 1 {
+		t.Errorf("text %q after %d calls", events[0].Text(), detail.calls)
+	}
+	for detail, want := range map[any]string{"plain": "plain", errors.New("broken"): "broken", 7: "7"} {
+		if got := (Event{Detail: detail}).Text(); got != want {
+			t.Errorf("text of %v is %q", detail, got)
+		}
+	}
+}
+
+func TestEventsAreACopy(t *testing.T) {
+	r := NewRecorder(2)
+	for i := range 3 { // both forms of the ring: filling and wrapped
+		r.Record(Decision, "kept", i)
+		r.Events()[0].Subject = "changed"
+		for _, e := range r.Events() {
+			if e.Subject != "kept" {
+				t.Fatal("a reader changed the ring")
+			}
+		}
+	}
+}
+
+func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
+	r := NewRecorder(8)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				r.Record(Failure, "s", "d")
+				r.Events()
+			}
+		})
+	}
+	wg.Wait()
+	if r.Total() != 400 || len(r.Events()) != 8 {
+		t.Errorf("total %d, kept %d", r.Total(), len(r.Events()))
+	}
+}
