@@ -48,8 +48,8 @@ func TestSnapshotListsEverythingSorted(t *testing.T) {
 
 func TestNamesReturnTheSameValue(t *testing.T) {
 	g := NewGroup()
-	if g.Group("a") != g.Group("a") || g.Counter("c") != g.Counter("c") || g.Gauge("g") != g.Gauge("g") ||
-		g.Histogram("h") != g.Histogram("h") {
+	group, counter, gauge, histogram := g.Group("a"), g.Counter("c"), g.Gauge("g"), g.Histogram("h")
+	if g.Group("a") != group || g.Counter("c") != counter || g.Gauge("g") != gauge || g.Histogram("h") != histogram {
 		t.Error("a name gave two values")
 	}
 	g.Func("f", func() int64 { return 1 })
