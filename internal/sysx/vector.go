@@ -1,0 +1,32 @@
+package sysx
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Vec describes b, which must not be empty, as an entry of a vector. The memory must stay reachable and
+// mapped until the call that uses the vector has returned.
+func Vec(b []byte) unix.Iovec {
+	v := unix.Iovec{Base: unsafe.SliceData(b)}
+	v.SetLen(len(b))
+	return v
+}
+
+// Advance drops the first n bytes of a vector; n is at most its length in all. The first entry left is
+// shortened in place.
+func Advance(vs []unix.Iovec, n int) []unix.Iovec {
+	for len(vs) > 0 && n >= int(vs[0].Len) {
+		n -= int(vs[0].Len)
+		vs = vs[1:]
+	}
+	if n > 0 {
+		vs[0].Base = (*byte)(unsafe.Add(unsafe.Pointer(vs[0].Base), n))
+		vs[0].Len -= uint64(n)
+	}
+	return vs
+}
+
+// MaxVectors is the most entries that one call takes (IOV_MAX).
+const MaxVectors = 1024
