@@ -27,6 +27,7 @@ var rules = []rule{
 	{"allocation tests", "the race detector allocates on its own account, so a file with TestAllocs functions says //go:build !race", checkAllocTests},
 	{"go.mod", "a replace line works for us and for nobody who imports the module", checkNoReplace},
 	{"machine paths", "a path of one machine means nothing on the next", checkMachinePaths},
+	{"links", "a link to a page that is not there sends the reader away", checkLinks},
 	{"licence", "without its licence nobody may use the code", checkLicence},
 	{"requirements", "docs/compat/requirements.md says which requirement is met, and a test that carries its id proves it", checkRequirements},
 	{"dependencies", "every module that we depend on was chosen for a reason, which docs/dependencies.md gives", checkDependencies},

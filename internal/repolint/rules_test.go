@@ -323,6 +323,21 @@ func TestMachinePaths(t *testing.T) {
 	}
 }
 
+func TestLinks(t *testing.T) {
+	pages := func(link string) map[string]string {
+		return map[string]string{"docs/a.md": "fine\nsee [it](" + link + ").\n", "docs/adr/0001-x.md": "x", "README.md": "x"}
+	}
+	expect(t, "links", []planted{
+		{"to a file", pages("adr/0001-x.md"), nil},
+		{"to a part of a file above", pages("../README.md#status"), nil},
+		{"to a folder", pages("adr"), nil},
+		{"to this page", pages("#top"), nil},
+		{"away", pages("https://example.com/nothing"), nil},
+		{"to nothing", pages("adr/0002-y.md"), []string{"docs/a.md:2 adr/0002-y.md does not exist"}},
+		{"from the wrong folder", pages("README.md"), []string{"docs/a.md:2 README.md does not exist"}},
+	})
+}
+
 func TestLicence(t *testing.T) {
 	expect(t, "licence", []planted{
 		{"whole", files1("LICENSE", "Apache License\nVersion 2.0, January 2004\nEND OF TERMS AND CONDITIONS\n"), nil},
