@@ -2,6 +2,7 @@ package segjson
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"strconv"
 
@@ -22,9 +23,9 @@ func parseBuffers(v jsoncpp.Value, protocol string) ([]Buffer, error) {
 		if index == MaxBuffers {
 			return nil, &FieldError{"buffers", "at most " + strconv.Itoa(MaxBuffers), "more"}
 		}
-		b, skip, err := parseBuffer(element, index, protocol, &last)
+		b, skip, err := parseBuffer(element, protocol, &last)
 		if err != nil {
-			return nil, err
+			return nil, inBuffer(index, err)
 		}
 		if !skip {
 			buffers = append(buffers, b)
@@ -34,12 +35,21 @@ func parseBuffers(v jsoncpp.Value, protocol string) ([]Buffer, error) {
 	return buffers, nil
 }
 
-// parseBuffer reads one entry. skip is set for entries of protocols that name
-// their memory by something else than an address.
-func parseBuffer(v jsoncpp.Value, index int, protocol string, last *lastName) (b Buffer, skip bool, err error) {
-	field := func(name string) string { return "buffers[" + strconv.Itoa(index) + "]" + name }
+// inBuffer completes the field of an error. Only then is its name made, since
+// names for every field of every entry would cost more than the entries.
+func inBuffer(index int, err error) error {
+	if e, ok := errors.AsType[*FieldError](err); ok {
+		e.Field = "buffers[" + strconv.Itoa(index) + "]" + e.Field
+	}
+	return err
+}
+
+// parseBuffer reads one entry; fields of its errors are relative to it. skip is
+// set for entries of protocols that name their memory by something else than an
+// address.
+func parseBuffer(v jsoncpp.Value, protocol string, last *lastName) (b Buffer, skip bool, err error) {
 	if v.Kind() != jsoncpp.Object {
-		return b, false, &FieldError{field(""), "an object", v.Describe()}
+		return b, false, &FieldError{"", "an object", v.Describe()}
 	}
 	var name, addr, length, own jsoncpp.Value
 	for key, value := range v.Members() {
@@ -54,7 +64,7 @@ func parseBuffer(v jsoncpp.Value, index int, protocol string, last *lastName) (b
 			own = value
 		}
 	}
-	if b.Protocol, err = text(field(".protocol"), own); err != nil {
+	if b.Protocol, err = text(".protocol", own); err != nil {
 		return b, false, err
 	}
 	if b.Protocol != "" {
@@ -63,17 +73,17 @@ func parseBuffer(v jsoncpp.Value, index int, protocol string, last *lastName) (b
 	if addr.Kind() == jsoncpp.Absent && protocol != ProtocolTCP {
 		return b, true, nil
 	}
-	if b.Addr, err = integer(field(".addr"), addr, 1, math.MaxUint64); err != nil {
+	if b.Addr, err = integer(".addr", addr, 1, math.MaxUint64); err != nil {
 		return b, false, err
 	}
-	if b.Length, err = integer(field(".length"), length, 1, math.MaxUint64); err != nil {
+	if b.Length, err = integer(".length", length, 1, math.MaxUint64); err != nil {
 		return b, false, err
 	}
 	if b.Addr+b.Length < b.Addr {
-		return b, false, &FieldError{field(".length"), "a range that ends below 2^64", length.Describe()}
+		return b, false, &FieldError{".length", "a range that ends below 2^64", length.Describe()}
 	}
 	if b.Name = last.read(name); b.Name == "" {
-		return b, false, &FieldError{field(".name"), "a string that is not empty", name.Describe()}
+		return b, false, &FieldError{".name", "a string that is not empty", name.Describe()}
 	}
 	return b, false, nil
 }
