@@ -125,6 +125,8 @@ func TestLayering(t *testing.T) {
 		{"to a test kit from the code", files1("transport/tcp/t.go", imports("tcp", modulePath+"/transport/transporttest")), []string{"transport/tcp/t.go:3 row 4"}},
 		{"an edge of the table", files1("wire/segjson/s.go", imports("segjson", modulePath+"/wire/jsoncpp")), nil},
 		{"the reverse of it", files1("wire/jsoncpp/s.go", imports("jsoncpp", modulePath+"/wire/segjson")), []string{"wire/jsoncpp/s.go:3 row 1"}},
+		{"an edge for tests", files1("wire/segjson/s_test.go", imports("segjson", modulePath+"/wire/ctrlframe")), nil},
+		{"an edge for tests in the code", files1("wire/segjson/s.go", imports("segjson", modulePath+"/wire/ctrlframe")), []string{"wire/segjson/s.go:3 row 1"}},
 		{"its own test package", files1("mem/m_test.go", imports("mem_test", modulePath+"/mem")), nil},
 		{"what a row keeps internal", files1("wire/tcpframe/f_test.go", imports("tcpframe", modulePath+"/wire/internal/vectors")), nil},
 		{"what another row keeps internal", files1("obs/o.go", imports("obs", modulePath+"/wire/internal/vectors")), []string{"obs/o.go:3 row 1"}},
