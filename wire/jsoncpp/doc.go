@@ -15,8 +15,10 @@
 //
 // Accepted beyond the JSON standard: comments where white space may stand,
 // control characters and invalid UTF-8 in strings, anything behind the first
-// value. Refused: a byte order mark, trailing commas, NaN, hexadecimal numbers,
-// single quotes, and surrogates that are not a pair.
+// value. Refused: a byte order mark, trailing commas, NaN, single quotes,
+// surrogates that are not a pair, and numbers that JSON does not know, such as
+// 01, 1. and 0x10. Published readers let some of the latter two pass; no writer
+// is known to make them.
 //
 // Invariants: time is linear in the text and nothing recurses, so that no
 // nesting can exhaust the stack; memory is at most one byte per level of
