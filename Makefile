@@ -9,11 +9,13 @@ TAGS  ?=
 TIME  ?= 30s
 BASE  ?= build/bench/base.txt
 FLOOR ?= 70
-CITEST = CGO_ENABLED=0 $(GO) build -buildvcs=false -o build/citest ./tools/citest && build/citest
+CITEST = CGO_ENABLED=0 $(GO) build -o build/citest ./tools/citest && build/citest
 LINTER = $(GO) tool -modfile=tools/lint.mod
 
 # Where git does not trust the owner of the folder, the go command cannot read the commit and would refuse to build.
-BUILDVCS := $(shell git status >/dev/null 2>&1 && echo auto || echo false)
+ifneq ($(shell git status >/dev/null 2>&1 && echo ok),ok)
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -25,7 +27,7 @@ help: ## list the targets
 
 build: ## bin/moonpath; TAGS=static leaves out libraries that are loaded at run time
 	@echo "building bin/moonpath (the first time, Go fetches the modules in go.mod)"
-	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(BUILDVCS) -tags '$(TAGS)' -o bin/moonpath ./cmd/moonpath
+	@CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -o bin/moonpath ./cmd/moonpath
 
 demo: build ## two engines on this host, verified writes and reads, and the path that each batch took
 	@bin/moonpath demo

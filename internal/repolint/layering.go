@@ -33,7 +33,8 @@ var edges = map[[2]string]string{
 
 // testEdges are those that only tests may use.
 var testEdges = map[[2]string]string{
-	{"wire/segjson", "wire/ctrlframe"}: "descriptors are tested inside the frames that carry them",
+	{"wire/handshake", "wire/ctrlframe"}: "messages are tested inside the frames that carry them",
+	{"wire/segjson", "wire/ctrlframe"}:   "descriptors are tested inside the frames that carry them",
 }
 
 // testKits help to test packages of their own row; only tests import them across it.
