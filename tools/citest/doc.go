@@ -8,6 +8,6 @@
 // Invariants: a test is counted once, through its subtests where it has any; whatever did not end by itself, did not
 // build, or failed outside a test counts as a failure; a run in which no test ran fails, because it proves nothing.
 //
-// Goroutines: one copies the child's standard error, one decodes its events, one prints a heartbeat; all end
-// before run returns.
+// Goroutines: while go test runs, one shows what is running when nothing else was shown for a while; it has ended
+// before the counts are returned.
 package main

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // writeModule makes a module "m" of the given files and returns its folder.
@@ -171,5 +172,23 @@ func TestWrongUsageAndWrongPlace(t *testing.T) {
 		if errOut.Len() == 0 {
 			t.Errorf("citest %v says nothing", args)
 		}
+	}
+}
+
+func TestStillShowsWhatRunsOnlyAfterSilence(t *testing.T) {
+	begin := time.Unix(1000, 0)
+	var out strings.Builder
+	p := &progress{r: &runner{out: &out, module: "m"}, started: begin, shown: begin, busy: map[string]time.Time{}}
+	p.still(begin.Add(heartbeat - time.Second))
+	if out.Len() > 0 {
+		t.Errorf("said too early: %q", &out)
+	}
+	p.still(begin.Add(heartbeat))
+	p.busy["m/b"], p.busy["m/a"] = begin.Add(heartbeat), begin
+	p.still(begin.Add(heartbeat + time.Second))
+	p.still(begin.Add(2 * heartbeat))
+	want := "        … building; 20 s in all\n        … running a (40 s), b (20 s); 40 s in all\n"
+	if out.String() != want {
+		t.Errorf("said\n%swant\n%s", &out, want)
 	}
 }
