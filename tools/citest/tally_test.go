@@ -192,11 +192,3 @@ func TestPrintSkipsGroupsByReason(t *testing.T) {
 		t.Errorf("list (-want +have):\n%s", d)
 	}
 }
-
-func TestParseTargetsFindsThePackageOfEach(t *testing.T) {
-	out := "FuzzA\nFuzzB\nok  \tm/a\t0.01s\n?   \tm/b\t[no test files]\nok  \tm/c\t0.01s\nFuzzC\nok  \tm/d\t0.01s\n"
-	want := []target{{"m/a", "FuzzA"}, {"m/a", "FuzzB"}, {"m/d", "FuzzC"}}
-	if d := cmp.Diff(want, parseTargets(out), cmp.AllowUnexported(target{})); d != "" {
-		t.Errorf("targets (-want +have):\n%s", d)
-	}
-}
