@@ -30,3 +30,17 @@ func Advance(vs []unix.Iovec, n int) []unix.Iovec {
 
 // MaxVectors is the most entries that one call takes (IOV_MAX).
 const MaxVectors = 1024
+
+// Extend lengthens an entry by n bytes if it ends with the memory of last, and reports whether it did. The n
+// bytes behind last belong to the same allocation.
+func Extend(v *unix.Iovec, last []byte, n int) bool {
+	end := unsafe.Add(unsafe.Pointer(v.Base), v.Len)
+	if end != unsafe.Add(unsafe.Pointer(unsafe.SliceData(last)), len(last)) {
+		return false
+	}
+	v.Len += uint64(n)
+	return true
+}
+
+// Bytes returns the memory of an entry.
+func Bytes(v unix.Iovec) []byte { return unsafe.Slice(v.Base, int(v.Len)) }

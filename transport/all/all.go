@@ -1,0 +1,17 @@
+// Package all lists the transports of this build, one line each. It is a list and not a registry that
+// packages add themselves to: the order is visible, and tests make their own.
+package all
+
+import (
+	"github.com/moonpath-io/moonpath/transport"
+	"github.com/moonpath-io/moonpath/transport/local"
+	"github.com/moonpath-io/moonpath/transport/tcp"
+)
+
+// Factories returns the transports in the order of preference among equals.
+func Factories() []transport.Factory {
+	return []transport.Factory{
+		local.Factory(),
+		tcp.Factory(),
+	}
+}

@@ -1,0 +1,223 @@
+package tcp
+
+//moonpath:goroutines
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/moonpath-io/moonpath/internal/sysx"
+	"github.com/moonpath-io/moonpath/transport"
+	"github.com/moonpath-io/moonpath/wire/tcpframe"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+// run is the life of a lane: wait for work, connect, take answers until the connection ends, settle what
+// was under way, and again.
+func (l *lane) run(given *link) {
+	redial := false
+	for {
+		if given == nil {
+			select {
+			case <-l.wake:
+			case <-l.r.ctx.Done():
+				return
+			}
+			if redial && !l.workWaits() {
+				continue
+			}
+			k, err := l.r.dial(l.r.ctx, redial)
+			if err == nil && k.version != 2 {
+				reset(k.conn)
+				err = l.r.fault(xfer.BadProtocol, xfer.StageDial, "the peer speaks version 1 now; open the segment again", nil)
+			}
+			if err != nil {
+				l.unreachable(err)
+				continue
+			}
+			given = &k
+		}
+		if !l.connect(*given) {
+			return
+		}
+		given = nil
+		l.kick()
+		l.broken(l.receive())
+		redial = true
+		if l.r.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// workWaits reports whether there is a reason to connect again.
+func (l *lane) workWaits() bool {
+	return l.r.source.Waiting()&l.queues != 0 || !l.r.again.empty()
+}
+
+// connect starts the lane on a new connection.
+func (l *lane) connect(k link) bool {
+	stream, err := sysx.NewStream(k.conn, receiver{l}, sender{l})
+	if err != nil {
+		l.unreachable(err)
+		return true
+	}
+	l.lockPump()
+	l.sendMu.Lock()
+	closed := l.r.ctx.Err() != nil
+	if !closed {
+		l.link, l.conn, l.stream = k, k.conn, stream
+		l.answers, l.broke, l.refused, l.early = 0, nil, false, false
+		l.stalled.Store(false)
+	}
+	l.sendMu.Unlock()
+	l.up.Store(!closed)
+	l.pumpMu.Unlock()
+	if closed {
+		k.conn.Close()
+	}
+	l.count.connects.Add(1)
+	return !closed
+}
+
+// lockPump takes pumpMu even if its holder left it to a writer that has ended.
+func (l *lane) lockPump() {
+	for !l.pumpMu.TryLock() {
+		select {
+		case <-l.full:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// unreachable fails what waits for the route if no other lane is connected; else those do the work.
+func (l *lane) unreachable(err error) {
+	for _, other := range l.r.lanes {
+		if other.up.Load() {
+			other.kick()
+			if l.r.source.Waiting()&l.queues&^other.queues == 0 {
+				return
+			}
+		}
+	}
+	var f *xfer.Fault
+	if !errors.As(err, &f) {
+		f = l.r.fault(xfer.Socket, xfer.StageDial, "connection failed", err)
+	}
+	l.r.giveUp(f)
+}
+
+// broken settles the requests that were under way when the connection ended, by what is known about them.
+//
+//   - The peer refused the one at head (and closes, since it is no moonpath peer): that one fails. A server
+//     works strictly in order, so those behind it were not executed: they are sent again.
+//   - The peer ended the connection without a word, or a reset discarded it: it has let go of all of them,
+//     and any of them may be the reason. They are sent again one by one, by the serial connection. A write
+//     may then happen twice, with the same bytes at the same place, within its task.
+//   - We ended it, because nothing moved: the peer may still execute what its socket holds. They fail, writes
+//     with unknown remote state.
+//
+// What had not been sent is sent again in any case, unless connections keep ending without one answer.
+func (l *lane) broken(err error) {
+	l.lockPump()
+	l.up.Store(false)
+	l.conn.Close()
+	l.recvMu.Lock()
+	l.sendMu.Lock()
+	log := l.r.t.log
+	if !l.idle() {
+		l.r.t.count.brokenLanes.Add(1)
+		l.count.breaks.Add(1)
+		l.fruitless++
+		log.Debug("lane broken", "peer", l.conn.RemoteAddr(), "lane", l.index, "unanswered", l.tail.Load()-l.head.Load(), "error", err)
+	}
+	var alone, again []work
+	for i := l.head.Load(); i < l.tail.Load(); i++ {
+		e := &l.ring[i%laneSlots]
+		sent := i < l.sent.Load() || i == l.sent.Load() && l.sendOff > 0
+		switch c := &e.work.chunk; {
+		case e.skip || e.gone:
+		case i == l.head.Load() && l.refused:
+			l.done = append(l.done, transport.Completion{Ref: c.Ref, Fault: refusal(l.r, c, e.code)})
+		case l.stalled.Load() && sent:
+			l.done = append(l.done, transport.Completion{Ref: c.Ref, Remote: unknownIfWrite(c), Fault: l.stallFault()})
+		case l.r.ctx.Err() != nil:
+			done := transport.Completion{Ref: c.Ref, Fault: l.r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil)}
+			if sent {
+				done.Remote = unknownIfWrite(c)
+			}
+			l.done = append(l.done, done)
+		case protocolError(l.broke) && sent:
+			l.done = append(l.done, transport.Completion{Ref: c.Ref, Remote: unknownIfWrite(c), Fault: l.r.fault(xfer.BadProtocol, xfer.StageComplete, "", l.broke)})
+		case l.refused || !sent:
+			again = append(again, e.work)
+		default:
+			e.work.attempts++
+			alone = append(alone, e.work)
+		}
+		e.memory = nil
+	}
+	l.head.Store(0)
+	l.sent.Store(0)
+	l.tail.Store(0)
+	l.bytes.Store(0)
+	l.sendOff, l.got = 0, 0
+	hopeless := l.fruitless >= maxFruitless
+	l.sendMu.Unlock()
+	l.recvMu.Unlock()
+	l.pumpMu.Unlock()
+	if hopeless {
+		l.fruitless = 0
+	}
+
+	l.r.again.put(again...)
+	l.r.alone.put(alone...)
+	l.r.t.count.resent.Add(uint64(len(again) + len(alone)))
+	answered := l.refused && len(l.done) > 0
+	fruitless := l.fruitless
+	l.giveBack()
+	if !answered {
+		l.fruitless = fruitless // failing requests is no progress
+	}
+	if hopeless {
+		l.r.giveUp(l.r.fault(xfer.Socket, xfer.StageSend, "the peer ends every connection without an answer", err))
+		return
+	}
+	if len(alone) > 0 {
+		l.r.serial[0].rouse()
+	}
+	l.r.Kick()
+}
+
+// maxFruitless is how many connections in a row may end with requests under way and no answer.
+const maxFruitless = 3
+
+func protocolError(err error) bool {
+	return err == errUnsolicited || err == errBadStatus || err == errTooEarly
+}
+
+func unknownIfWrite(c *transport.Chunk) xfer.Certainty {
+	if c.Op == xfer.Write {
+		return xfer.Unknown
+	}
+	return xfer.Confirmed
+}
+
+func (l *lane) stallFault() *xfer.Fault {
+	return l.r.fault(xfer.Deadline, xfer.StageComplete, "no byte moved for "+l.r.t.opt.stall.String(), nil)
+}
+
+// refusal is the fault for a request that the peer rejected.
+func refusal(r *route, c *transport.Chunk, code uint32) *xfer.Fault {
+	f := r.fault(xfer.Refused, xfer.StageComplete, tcpframe.StatusText(code)+": "+describe(c), nil)
+	f.Retry = xfer.Refresh
+	return f
+}
+
+// ended reports whether an error means that the peer let go of the connection.
+func ended(err error) bool {
+	var timeout net.Error
+	return !(errors.As(err, &timeout) && timeout.Timeout())
+}

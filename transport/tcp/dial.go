@@ -1,0 +1,143 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/moonpath-io/moonpath/segment"
+	"github.com/moonpath-io/moonpath/wire/tcpframe"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+// link is a connection whose peer is known.
+type link struct {
+	conn    *net.TCPConn
+	version int  // of the data protocol
+	reuse   bool // the peer keeps the connection after an exchange
+	drains  bool // a rejection does not end the connection
+}
+
+// dial connects to the peer's data port. A moonpath peer has to prove that it is the process whose
+// description we hold; if it is not, the description is fetched anew, once. fresh asks for that before a
+// published peer is dialled again, since it cannot prove anything.
+func (r *route) dial(ctx context.Context, fresh bool) (link, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect)
+	defer cancel()
+	d := r.peer.Desc()
+	if fresh && d.Ext == nil {
+		if newer, err := r.peer.Refresh(ctx); err == nil {
+			d = newer
+		}
+	}
+	l, err := r.connect(ctx, d)
+	if xfer.CodeOf(err) == xfer.WrongPeer {
+		newer, refreshErr := r.peer.Refresh(ctx)
+		if refreshErr != nil || sameEndpoint(d, newer) {
+			return link{}, err
+		}
+		l, err = r.connect(ctx, newer)
+	}
+	return l, err
+}
+
+func sameEndpoint(a, b *segment.Desc) bool {
+	return a.TCP == b.TCP && (a.Ext == nil) == (b.Ext == nil) && (a.Ext == nil || a.Ext.Incarnation == b.Ext.Incarnation)
+}
+
+func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
+	r.t.count.dials.Add(1)
+	l := link{version: 2, reuse: true}
+	if r.t.opt.forceV1 || d.TCP.Version < 2 {
+		l.version, l.reuse = 1, d.TCP.Version > 0
+	}
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", d.TCP.Address())
+	if err != nil {
+		r.t.count.refusedDials.Add(1)
+		return link{}, r.dialFault(d, err)
+	}
+	l.conn = c.(*net.TCPConn)
+	tune(l.conn)
+	if l.version == 2 && d.Ext != nil && d.Ext.HelloVersion > 0 {
+		if l.drains, err = hello(ctx, l.conn, d.Ext.Incarnation); err != nil {
+			reset(l.conn)
+			r.t.count.refusedDials.Add(1)
+			return link{}, r.helloFault(d, err)
+		}
+	}
+	return l, nil
+}
+
+// tune sets what both roles need: no delay, and detection of peers that are gone although nothing is sent.
+func tune(c *net.TCPConn) {
+	// Each of these only makes a failure later or a small write slower if it is refused.
+	_ = c.SetNoDelay(true)
+	_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3})
+	if raw, err := c.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout/time.Millisecond))
+		})
+	}
+}
+
+// userTimeout is how long the kernel tries to deliver what was sent to a peer that does not acknowledge.
+const userTimeout = 30 * time.Second
+
+var errWrongIncarnation = errors.New("the peer's incarnation is another one")
+
+// hello proves that the process behind c is the one that was expected, and says whether it stays connected
+// after a rejection. Nothing else is sent before the answer is there.
+func hello(ctx context.Context, c *net.TCPConn, incarnation uint64) (drains bool, err error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = c.SetDeadline(deadline)
+		defer func() { _ = c.SetDeadline(time.Time{}) }()
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var frame [tcpframe.HeaderLen]byte
+	tcpframe.PutHello(&frame, tcpframe.Hello{Incarnation: incarnation, MaxVersion: tcpframe.HelloVersion, MinVersion: tcpframe.HelloVersion, Features: tcpframe.FeatureDrain})
+	if _, err := c.Write(frame[:]); err != nil {
+		return false, err
+	}
+	var answer [tcpframe.HelloAnswerLen]byte
+	n, err := io.ReadFull(c, answer[:])
+	if err != nil && n < tcpframe.StatusLen {
+		return false, err
+	}
+	a, err := tcpframe.ParseHelloAnswer(answer[:n])
+	switch {
+	case err != nil:
+		return false, err
+	case a.Code == tcpframe.WrongIncarnation || a.Incarnation != incarnation:
+		return false, errWrongIncarnation
+	case a.Code != tcpframe.OK:
+		return false, errors.New(tcpframe.StatusText(a.Code))
+	}
+	return a.Features&tcpframe.FeatureDrain != 0 && a.DrainLimit >= pieceBytes, nil
+}
+
+func (r *route) dialFault(d *segment.Desc, err error) *xfer.Fault {
+	f := &xfer.Fault{Code: xfer.Socket, Stage: xfer.StageDial, Path: Name, Peer: d.Name, Retry: xfer.Refresh, Cause: err, Detail: "no data connection to " + d.TCP.Address()}
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns):
+		f.Code = xfer.DNS
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, unix.ETIMEDOUT):
+		f.Code = xfer.Deadline
+	}
+	return f
+}
+
+// helloFault tells a peer that cannot be reached from one that is somebody else.
+func (r *route) helloFault(d *segment.Desc, err error) *xfer.Fault {
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() || r.ctx.Err() != nil {
+		return r.dialFault(d, err)
+	}
+	return &xfer.Fault{Code: xfer.WrongPeer, Stage: xfer.StageDial, Path: Name, Peer: d.Name, Retry: xfer.Refresh, Cause: err,
+		Detail: "the process at " + d.TCP.Address() + " did not prove that it is the engine of the descriptor"}
+}

@@ -1,0 +1,230 @@
+package tcp
+
+//moonpath:goroutines
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/moonpath-io/moonpath/obs"
+	"github.com/moonpath-io/moonpath/transport"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+// route is the set of connections to one peer.
+type route struct {
+	t      *Transport
+	peer   transport.Peer
+	source transport.Source
+	lanes  []*lane   // pipelined; none towards version 1
+	serial []*serial // one request at a time
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	again   backlog // to be sent again on a lane
+	alone   backlog // to be sent again by itself
+}
+
+var _ transport.Route = (*route)(nil)
+
+// Dial implements transport.Transport. The first connection is made here, so that a peer that cannot be
+// reached is known at once; the others follow as work needs them.
+func (t *Transport) Dial(ctx context.Context, to transport.Peer, work transport.Source) (transport.Route, error) {
+	r := &route{t: t, peer: to, source: work}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	first, err := r.dial(ctx, false)
+	if err != nil {
+		r.cancel()
+		return nil, err
+	}
+	if !t.add(r) {
+		r.cancel()
+		reset(first.conn)
+		return nil, &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageDial, Path: Name, Peer: to.Desc().Name, Detail: "the transport is closed"}
+	}
+	group := t.env.Obs.Group(to.Desc().Name)
+	if first.version == 2 {
+		r.startLanes(first, group)
+	} else {
+		r.startSerial(first, group)
+	}
+	return r, nil
+}
+
+// startLanes makes the lanes of a version 2 peer: the first for small requests, the others for bulk, and
+// one serial connection for suspects, which is opened when there are some.
+func (r *route) startLanes(first link, group *obs.Group) {
+	n := r.t.opt.lanes
+	for i := range n {
+		queues := transport.Set(transport.Bulk)
+		switch {
+		case n == 1:
+			queues = transport.Set(transport.Small, transport.Bulk)
+		case i == 0:
+			queues = transport.Set(transport.Small)
+		}
+		r.lanes = append(r.lanes, newLane(r, i, queues, group.Group(fmt.Sprintf("lane %d", i))))
+	}
+	var suspects transport.QueueSet
+	if !first.drains { // else a lane survives a rejection and takes them itself
+		suspects = transport.Set(transport.Suspect)
+	}
+	r.serial = []*serial{newSerial(r, suspects, group.Group("serial"))}
+	for i, l := range r.lanes {
+		var given *link
+		if i == 0 {
+			given = &first
+		}
+		r.running.Go(func() { l.run(given) })
+		r.running.Go(l.runWriter)
+	}
+	r.running.Go(func() { r.serial[0].run(nil) })
+}
+
+// startSerial makes the connections of a version 1 peer, which knows no pipelining that we could rely on.
+func (r *route) startSerial(first link, group *obs.Group) {
+	every := transport.Set(transport.Small, transport.Bulk, transport.Suspect)
+	for i := range r.t.opt.lanes {
+		r.serial = append(r.serial, newSerial(r, every, group.Group(fmt.Sprintf("serial %d", i))))
+	}
+	for i, s := range r.serial {
+		var given *link
+		if i == 0 {
+			given = &first
+		}
+		r.running.Go(func() { s.run(given) })
+	}
+}
+
+// Kick implements transport.Route. Lanes that are idle and connected write in the caller's goroutine; what
+// is left wakes the next one, and at last one that is not connected yet.
+func (r *route) Kick() {
+	waiting := r.source.Waiting()
+	if !r.again.empty() {
+		waiting |= transport.Set(transport.Bulk)
+	}
+	if waiting == 0 {
+		return
+	}
+	for _, s := range r.serial {
+		if waiting&s.queues != 0 {
+			s.rouse()
+		}
+	}
+	if len(r.lanes) == 0 {
+		return
+	}
+	if waiting&r.lanes[0].queues != 0 {
+		r.lanes[0].kick()
+	}
+	if waiting.Has(transport.Bulk) || waiting.Has(transport.Suspect) {
+		r.kickBulk()
+	}
+}
+
+// kickBulk gives bulk work to lanes in order: idle ones first, then one that has to be connected, then
+// those that have room besides what they are doing.
+func (r *route) kickBulk() {
+	bulk := r.lanes[len(r.lanes)-max(len(r.lanes)-1, 1):]
+	for _, l := range bulk {
+		if l.up.Load() && l.idle() {
+			l.kick()
+			if !r.bulkWaiting() {
+				return
+			}
+		}
+	}
+	for _, l := range bulk {
+		if !l.up.Load() {
+			l.kick()
+			break
+		}
+	}
+	for _, l := range bulk {
+		if l.up.Load() {
+			l.kick()
+			if !r.bulkWaiting() {
+				return
+			}
+		}
+	}
+}
+
+func (r *route) bulkWaiting() bool {
+	return r.source.Waiting().Has(transport.Bulk) || !r.again.empty()
+}
+
+// Cancel implements transport.Route.
+func (r *route) Cancel(refs []transport.Ref) {
+	wanted := make(map[transport.Ref]bool, len(refs))
+	for _, ref := range refs {
+		wanted[ref] = true
+	}
+	var done []transport.Completion
+	done = r.again.cancel(wanted, done)
+	done = r.alone.cancel(wanted, done)
+	for _, l := range r.lanes {
+		done = l.cancel(wanted, done)
+	}
+	for _, s := range r.serial {
+		s.cancel(wanted)
+	}
+	r.source.Done(done)
+}
+
+// Quiesce implements transport.Route: every connection is closed in order where nothing is owed, and reset
+// where something is.
+func (r *route) Quiesce(ctx context.Context) transport.Quietness {
+	quiet := r.rest(ctx)
+	r.cancel()
+	for _, l := range r.lanes {
+		l.close()
+	}
+	for _, s := range r.serial {
+		s.close()
+	}
+	r.running.Wait()
+	r.giveUp(r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil))
+	r.t.remove(r)
+	return quiet
+}
+
+// rest waits until the lanes have answered for everything, or ctx ends.
+func (r *route) rest(ctx context.Context) transport.Quietness {
+	for _, l := range r.lanes {
+		if !l.rest(ctx) {
+			return transport.LocalQuiet
+		}
+	}
+	return transport.Quiet
+}
+
+// giveUp fails what waits to be sent again, and what is queued, when no connection can be had.
+func (r *route) giveUp(f *xfer.Fault) {
+	var done []transport.Completion
+	done = r.again.fail(f, done)
+	done = r.alone.fail(f, done)
+	r.source.Done(done)
+	if f.Code == xfer.Closed {
+		return // the engine fails what is still queued
+	}
+	var chunks [64]transport.Chunk
+	want := transport.Want{Bytes: 1 << 62, Piece: 1 << 62, Queues: transport.Set(transport.Small, transport.Bulk, transport.Suspect)}
+	for {
+		n := r.source.Take(want, chunks[:])
+		if n == 0 {
+			return
+		}
+		done = done[:0]
+		for i := range chunks[:n] {
+			done = append(done, transport.Completion{Ref: chunks[i].Ref, Fault: f})
+		}
+		r.source.Done(done)
+	}
+}
+
+func (r *route) fault(code xfer.Code, stage xfer.Stage, detail string, cause error) *xfer.Fault {
+	return &xfer.Fault{Code: code, Stage: stage, Path: Name, Peer: r.peer.Desc().Name, Detail: detail, Cause: cause}
+}

@@ -1,0 +1,344 @@
+package tcp
+
+import (
+	"math"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/moonpath-io/moonpath/internal/sysx"
+	"github.com/moonpath-io/moonpath/mem"
+	"github.com/moonpath-io/moonpath/wire/tcpframe"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+// session serves one inbound connection. Stages, all in its goroutine: fill the input buffer; take a header;
+// check it and lease its region; move the payload; queue the answer. Answers go out when the input runs dry,
+// before a bulk payload, and when their vector is full.
+type session struct {
+	t      *Transport
+	conn   *net.TCPConn
+	stream *sysx.Stream
+	hello  bool // the peer is a moonpath engine that knows who we are
+
+	in   []byte // bounce buffer
+	r, w int    // unread input is in[r:w]
+
+	out    []unix.Iovec // answers: status frames and payloads of reads
+	status []byte       // memory of queued status frames
+	held   []mem.Lease  // regions that out refers to, or that requests to come may use
+	answer [tcpframe.HelloAnswerLen]byte
+
+	// What the watcher and a closing transport look at from other goroutines.
+	owed     atomic.Bool   // a payload or an answer is under way
+	progress atomic.Uint64 // grows with every call that moved bytes
+	ending   atomic.Bool   // end at the next border of an exchange
+
+	unanswered      uint64 // payload of writes whose status frames are queued
+	requests, bytes uint64 // not yet added to the transport's counters
+}
+
+const (
+	maxAnswers    = 512       // status frames queued at once
+	maxUnanswered = 1 << 20   // payload of writes that are stored and not yet answered
+	outLimit      = 128       // vector entries queued before they are written
+	bulkPayload   = 256 << 10 // payload before which queued answers are written, since it takes a while
+	regionsPerRun = 8         // regions held at once between two pauses
+)
+
+func newSession(t *Transport, c *net.TCPConn) (*session, error) {
+	stream, err := sysx.NewStream(c, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	tune(c)
+	return &session{t: t, conn: c, stream: stream, in: make([]byte, bounceBytes), out: make([]unix.Iovec, 0, outLimit+2),
+		status: make([]byte, 0, maxAnswers*tcpframe.StatusLen), held: make([]mem.Lease, 0, regionsPerRun)}, nil
+}
+
+// run serves until the peer leaves, breaks the protocol or names memory that it may not touch.
+func (s *session) run() {
+	defer mem.ExpectFaults()()
+	for s.exchange() {
+	}
+	s.release()
+	s.addUp()
+	s.conn.Close()
+}
+
+// finish asks the session to end at the next border of an exchange.
+func (s *session) finish() {
+	s.ending.Store(true)
+	if !s.owed.Load() {
+		_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // wakes a session that waits for a header
+	}
+}
+
+// exchange takes one request and queues its answer; false ends the session.
+func (s *session) exchange() bool {
+	if s.w-s.r < tcpframe.HeaderLen && !s.fill() {
+		return false
+	}
+	h := tcpframe.ParseHeader(s.in[s.r:])
+	frame := s.in[s.r : s.r+tcpframe.HeaderLen]
+	s.r += tcpframe.HeaderLen
+	s.requests++
+	v2 := h.Opcode&tcpframe.OpV2 != 0
+	if h.Opcode == tcpframe.OpHello {
+		return s.greet(frame)
+	}
+	op := h.Opcode &^ tcpframe.OpV2
+	code, lease := s.check(op, h)
+	if code != tcpframe.OK {
+		return s.reject(h, op, v2, code)
+	}
+	s.bytes += h.Size
+	memory := lease.View(h.Addr-uint64(lease.Region.Addr), h.Size)
+	if op == tcpframe.OpWrite {
+		return s.store(memory) && (!v2 || s.confirm(h.Size))
+	}
+	return (!v2 || s.acknowledge(tcpframe.OK)) && s.load(memory)
+}
+
+// fill reads until a whole header is there. Whatever is owed goes out first, and no region is held while
+// waiting. A connection without a byte may stay for ever; one with part of a header has two seconds.
+func (s *session) fill() bool {
+	if s.r > 0 {
+		s.w = copy(s.in, s.in[s.r:s.w])
+		s.r = 0
+	}
+	if !s.flush() {
+		return false
+	}
+	s.release()
+	s.owed.Store(false)
+	s.addUp()
+	limited := false
+	for s.w < tcpframe.HeaderLen {
+		if s.ending.Load() && s.w == 0 {
+			return false
+		}
+		if s.w > 0 && !limited {
+			limited = true
+			_ = s.conn.SetReadDeadline(time.Now().Add(partialHeader))
+		}
+		n, err := s.stream.Read(append(s.out[:0], sysx.Vec(s.in[s.w:])))
+		if err != nil {
+			return false
+		}
+		s.w += n
+	}
+	if limited || s.ending.Load() {
+		_ = s.conn.SetReadDeadline(time.Time{})
+	}
+	s.owed.Store(true)
+	s.progress.Add(1)
+	return true
+}
+
+// check validates a header against the live registrations, as the published engine does (wire spec, section
+// 4.5), and also honours remote_accessible.
+func (s *session) check(op byte, h tcpframe.Header) (uint32, mem.Lease) {
+	if op != tcpframe.OpRead && op != tcpframe.OpWrite || h.Size == 0 || h.Size > xfer.MaxLength || h.Addr > math.MaxUint64-h.Size {
+		return tcpframe.BadRequest, mem.Lease{}
+	}
+	a := xfer.Addr(h.Addr)
+	for i := range s.held {
+		if s.held[i].Region.Contains(a, h.Size) {
+			return tcpframe.OK, s.held[i]
+		}
+	}
+	l, err := s.t.env.Regions.Acquire(a, h.Size)
+	if err != nil {
+		return tcpframe.AddressRejected, mem.Lease{}
+	}
+	if !l.Region.Remote {
+		l.Release(1)
+		return tcpframe.NotPermitted, mem.Lease{}
+	}
+	if len(s.held) == cap(s.held) {
+		if !s.flush() {
+			l.Release(1)
+			return tcpframe.AddressRejected, mem.Lease{}
+		}
+		s.release()
+	}
+	s.held = append(s.held, l)
+	return tcpframe.OK, l
+}
+
+// release gives all regions back; nothing queued may refer to them.
+func (s *session) release() {
+	for i := range s.held {
+		s.held[i].Release(1)
+	}
+	s.held = s.held[:0]
+}
+
+// store receives a payload: what is in the bounce buffer is copied, the rest is read into place, with the
+// bounce buffer behind it so that the next header arrives with the same call.
+func (s *session) store(memory []byte) bool {
+	n, err := mem.Copy(memory, s.in[s.r:s.w])
+	if err != nil {
+		s.t.log.Warn("registered memory cannot be written", "error", err)
+		return false
+	}
+	s.r += n
+	if n == len(memory) {
+		return true
+	}
+	if len(memory)-n > bulkPayload && !s.flush() {
+		return false
+	}
+	s.r, s.w = 0, 0
+	var vs [2]unix.Iovec
+	for rest := memory[n:]; len(rest) > 0; {
+		vs[0] = sysx.Vec(rest[:min(len(rest), callBytes)])
+		last := len(rest) <= callBytes
+		k := 1
+		if last {
+			vs[1] = sysx.Vec(s.in)
+			k = 2
+		}
+		m, err := s.stream.Read(vs[:k])
+		if err != nil {
+			return false
+		}
+		s.progress.Add(1)
+		if m >= len(rest) {
+			s.w = m - len(rest)
+			return true
+		}
+		rest = rest[m:]
+	}
+	return true
+}
+
+// load queues a payload for sending.
+func (s *session) load(memory []byte) bool {
+	for len(memory) > 0 {
+		n := min(len(memory), callBytes)
+		s.out = append(s.out, sysx.Vec(memory[:n]))
+		memory = memory[n:]
+		if (len(s.out) >= outLimit || len(memory) > 0) && !s.flush() {
+			return false
+		}
+	}
+	return true
+}
+
+// confirm queues the status of a write. A peer that keeps the input full still hears of what is done.
+func (s *session) confirm(n uint64) bool {
+	s.unanswered += n
+	return s.acknowledge(tcpframe.OK) && (s.unanswered < maxUnanswered || s.flush())
+}
+
+// acknowledge queues a status frame.
+func (s *session) acknowledge(code uint32) bool {
+	if len(s.status) == cap(s.status) && !s.flush() {
+		return false
+	}
+	at := len(s.status)
+	s.status = s.status[:at+tcpframe.StatusLen]
+	frame := s.status[at:]
+	tcpframe.PutStatus(frame, code)
+	s.queue(frame)
+	return true
+}
+
+// queue adds bytes of s.status to the answers, in one entry with their neighbours.
+func (s *session) queue(frame []byte) {
+	if n := len(s.out); n > 0 && len(s.status) > len(frame) {
+		before := s.status[len(s.status)-len(frame)-1 : len(s.status)-len(frame)]
+		if sysx.Extend(&s.out[n-1], before, len(frame)) {
+			return
+		}
+	}
+	s.out = append(s.out, sysx.Vec(frame))
+}
+
+// flush writes all queued answers.
+func (s *session) flush() bool {
+	if len(s.out) == 0 {
+		return true
+	}
+	err := s.stream.Write(s.out)
+	s.out, s.status, s.unanswered = s.out[:0], s.status[:0], 0
+	s.progress.Add(1)
+	return err == nil
+}
+
+// reject refuses a request. Towards a moonpath peer the connection stays in step: the payload of a write is
+// read and dropped, up to a bound. Towards all others the protocol demands a close; version 1 has no way
+// to say more than that.
+func (s *session) reject(h tcpframe.Header, op byte, v2 bool, code uint32) bool {
+	s.t.count.rejected.Add(1)
+	s.t.log.Debug("request refused", "peer", s.conn.RemoteAddr(), "reason", tcpframe.StatusText(code), "addr", h.Addr, "bytes", h.Size)
+	if !v2 {
+		return false
+	}
+	if !s.hello {
+		s.acknowledge(tcpframe.AddressRejected) // the one refusal that published peers know
+		s.flush()
+		return false
+	}
+	if !s.acknowledge(code) || !s.flush() {
+		return false
+	}
+	return op != tcpframe.OpWrite || h.Size <= drainLimit && s.discard(int(h.Size))
+}
+
+// discard reads and drops n bytes of payload.
+func (s *session) discard(n int) bool {
+	for {
+		have := min(n, s.w-s.r)
+		s.r += have
+		n -= have
+		if n == 0 {
+			return true
+		}
+		m, err := s.stream.Read(append(s.out[:0], sysx.Vec(s.in)))
+		if err != nil {
+			return false
+		}
+		s.r, s.w = 0, m
+		s.progress.Add(1)
+	}
+}
+
+// greet answers a hello: it proves which process owns the port, before anything else is said.
+func (s *session) greet(frame []byte) bool {
+	a := tcpframe.HelloAnswer{Code: tcpframe.OK, Incarnation: s.t.env.Incarnation, DrainLimit: drainLimit}
+	hello, err := tcpframe.ParseHello(frame)
+	if err != nil {
+		s.acknowledge(tcpframe.AddressRejected)
+		s.flush()
+		return false
+	}
+	version, common := hello.Choose(tcpframe.HelloVersion, tcpframe.HelloVersion)
+	switch {
+	case hello.Incarnation != s.t.env.Incarnation:
+		a.Code = tcpframe.WrongIncarnation
+	case !common:
+		a.Code = tcpframe.VersionRejected
+	default:
+		a.Version, a.Features = version, hello.Features&tcpframe.FeatureDrain
+		s.hello = a.Features&tcpframe.FeatureDrain != 0
+	}
+	if !s.flush() {
+		return false
+	}
+	tcpframe.PutHelloAnswer(&s.answer, a)
+	s.out = append(s.out, sysx.Vec(s.answer[:]))
+	return s.flush() && a.Code == tcpframe.OK
+}
+
+func (s *session) addUp() {
+	if s.requests > 0 {
+		s.t.count.served.Add(s.requests)
+		s.t.count.servedBytes.Add(s.bytes)
+		s.requests, s.bytes = 0, 0
+	}
+}

@@ -1,0 +1,80 @@
+package tcp
+
+//moonpath:goroutines
+
+import (
+	"sync"
+	"time"
+)
+
+// watcher ends connections on which something is owed and no byte moves. It compares counters, so that the
+// data path reads no clock.
+type watcher struct {
+	quit    chan struct{}
+	running sync.WaitGroup
+}
+
+// mark is what was last seen of a connection, and when it changed.
+type mark struct {
+	progress uint64
+	since    time.Time
+}
+
+func (w *watcher) start(t *Transport) {
+	w.quit = make(chan struct{})
+	w.running.Go(func() { w.run(t) })
+}
+
+func (w *watcher) stop() {
+	close(w.quit)
+	w.running.Wait()
+}
+
+func (w *watcher) run(t *Transport) {
+	tick := time.NewTicker(max(min(t.opt.stall/8, time.Second), time.Millisecond))
+	defer tick.Stop()
+	seen := make(map[any]mark)
+	for {
+		select {
+		case <-w.quit:
+			return
+		case now := <-tick.C:
+			seen = t.look(now, seen)
+		}
+	}
+}
+
+// look ends what has stalled; it returns the marks of all connections on which something is owed.
+func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
+	marks := make(map[any]mark, len(seen))
+	stalled := func(key any, progress uint64) bool {
+		m, known := seen[key]
+		if !known || m.progress != progress {
+			m = mark{progress, now}
+		}
+		marks[key] = m
+		return now.Sub(m.since) >= t.opt.stall
+	}
+	for _, r := range t.all() {
+		for _, l := range r.lanes {
+			if l.up.Load() && !l.idle() && stalled(l, l.progress.Load()) {
+				l.stall()
+			}
+		}
+	}
+	for _, s := range t.accept.all() {
+		if s.owed.Load() && stalled(s, s.progress.Load()) {
+			t.log.Warn("session ended: no byte moved", "peer", s.conn.RemoteAddr(), "for", t.opt.stall)
+			reset(s.conn)
+		}
+	}
+	return marks
+}
+
+// stall ends the connection of a lane whose peer does not move.
+func (l *lane) stall() {
+	l.sendMu.Lock()
+	defer l.sendMu.Unlock()
+	l.stalled.Store(true)
+	reset(l.conn)
+}
