@@ -84,18 +84,27 @@ func converse(ctx context.Context, c call, conn net.Conn, request ctrlframe.Fram
 		return nil, c.failed(ctx, xfer.Socket, "cannot send the "+request.Type.String()+" request", err)
 	}
 	reply, err := ctrlframe.Read(&pacedReader{conn: conn, limit: replyPatience}, limit)
-	if err != nil {
-		return nil, c.noReply(ctx, request, err)
+	var f *xfer.Fault
+	switch {
+	case err != nil:
+		f = c.noReply(ctx, request, err)
+	case reply.Legacy || reply.Type != request.Type:
+		f = c.wrongReply(request, reply)
+	default:
+		return reply.Body, nil
 	}
-	if reply.Legacy || reply.Type != request.Type {
-		got := reply.Type.String()
-		if reply.Legacy {
-			got = "old-protocol connection"
-		}
-		return nil, c.fault(xfer.Socket, "the reply to a "+request.Type.String()+" request is of type "+got,
-			wrongPort, nil)
+	if request.Type == ctrlframe.Notify {
+		f.Remote = xfer.Unknown
 	}
-	return reply.Body, nil
+	return nil, f
+}
+
+func (c call) wrongReply(request, reply ctrlframe.Frame) *xfer.Fault {
+	got := reply.Type.String()
+	if reply.Legacy {
+		got = "old-protocol " + got
+	}
+	return c.fault(xfer.Socket, "the reply to a "+request.Type.String()+" request is of type "+got, wrongPort, nil)
 }
 
 // noReply is the fault for a request that was sent and not answered in form.
@@ -110,9 +119,6 @@ func (c call) noReply(ctx context.Context, request ctrlframe.Frame, err error) *
 		f.Code = xfer.MalformedJSON
 	case bad.Kind == ctrlframe.TooLong:
 		f.Next = "if the peer has very many buffers, raise MC_HANDSHAKE_MAX_LENGTH here; else " + wrongPort
-	}
-	if request.Type == ctrlframe.Notify {
-		f.Remote = xfer.Unknown
 	}
 	return f
 }

@@ -15,7 +15,7 @@ import (
 type Node struct {
 	options  Options
 	port     int
-	listener *net.TCPListener
+	listener net.Listener
 	resolver resolver
 	counters counters
 
@@ -50,7 +50,7 @@ func Listen(ctx context.Context, o Options) (*Node, error) {
 // newNode returns a node that does not listen.
 func newNode(o Options, port int) *Node {
 	n := &Node{options: o, port: port, resolver: net.DefaultResolver, counters: newCounters(o.Obs), inbox: newInbox()}
-	n.slots = newSlots(maxConnections, n.counters.evicted)
+	n.slots = newSlots(n.counters.evicted)
 	n.life, n.end = context.WithCancel(context.Background())
 	o.Obs.Func("connections", n.slots.len)
 	o.Obs.Func("notifications.waiting", n.inbox.len)

@@ -12,21 +12,27 @@ const paceUnit = 1 << 20
 // pacedReader demands a minimum rate: each started paceUnit has to arrive within limit. A peer that
 // trickles is cut like a silent one, while long messages get the time that they need.
 type pacedReader struct {
-	conn  net.Conn
-	limit time.Duration
-	left  int // of the current paceUnit
+	conn     net.Conn
+	limit    time.Duration
+	left     int // of the current paceUnit
+	deadline time.Time
 }
 
 func (p *pacedReader) Read(b []byte) (int, error) {
 	if p.left == 0 {
-		if err := p.conn.SetReadDeadline(time.Now().Add(p.limit)); err != nil {
+		p.left = paceUnit
+		if err := p.setDeadline(time.Now().Add(p.limit)); err != nil {
 			return 0, err
 		}
-		p.left = paceUnit
 	}
 	got, err := p.conn.Read(b[:min(len(b), p.left)])
 	p.left -= got
 	return got, err
+}
+
+func (p *pacedReader) setDeadline(t time.Time) error {
+	p.deadline = t
+	return p.conn.SetReadDeadline(t)
 }
 
 // pacedWrite sends b in one write, with the time that the same rate allows.
