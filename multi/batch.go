@@ -282,3 +282,21 @@ func (b *Batch) cancel(why cause) {
 		r.cancel(b, why)
 	}
 }
+
+// Overall returns the state of the batch as a whole: Waiting while a task is unfinished, then Completed with
+// the sum of bytes, or Failed with the first error. An empty batch is Completed.
+func (b *Batch) Overall() xfer.Status {
+	total := xfer.Status{State: xfer.Completed}
+	for i := range b.Len() {
+		s := b.tasks[i].status()
+		switch {
+		case !s.State.Terminal():
+			return xfer.Status{State: xfer.Waiting}
+		case s.State != xfer.Completed && total.State == xfer.Completed:
+			total.State, total.Err = xfer.Failed, s.Err
+		}
+		total.Remote = max(total.Remote, s.Remote)
+		total.Bytes += s.Bytes
+	}
+	return total
+}

@@ -1,0 +1,171 @@
+package moonpath
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/moonpath-io/moonpath/multi"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+// BatchOptions configure a batch.
+type BatchOptions struct {
+	Capacity int           // largest number of tasks between two Resets
+	Deadline time.Duration // of the tasks, from the first Submit after a Reset; 0: none
+}
+
+// Batch is a reusable set of tasks that are waited for together. One goroutine at a time may submit, reset or
+// close it; the other methods may be called from any.
+type Batch struct {
+	engine *Engine
+	inner  *multi.Batch
+}
+
+// NewBatch returns an empty batch; Close gives it back.
+func (e *Engine) NewBatch(o BatchOptions) (*Batch, error) {
+	inner, err := e.multi.NewBatch(o.Capacity, o.Deadline)
+	if err != nil {
+		return nil, err
+	}
+	return &Batch{engine: e, inner: inner}, nil
+}
+
+// ID returns the handle that Mooncake's verbs take.
+func (b *Batch) ID() BatchID { return b.inner.ID() }
+
+// Submit adds one task per request and starts them. A request that cannot be started becomes a task that
+// has failed, and the others go on. Submit waits while the queue to a peer is full; if ctx ends meanwhile
+// the queued tasks go on, the rest are Canceled, and the error is Interrupted. More requests than the batch
+// has room for are refused as a whole with TooManyRequests.
+func (b *Batch) Submit(ctx context.Context, rs []Request) (accepted int, err error) {
+	if err := b.engine.beforeUse(ctx, rs); err != nil {
+		return 0, err
+	}
+	return b.inner.Submit(ctx, rs)
+}
+
+// TrySubmit is Submit that never waits: it stops with TooManyRequests at the first request that finds no
+// room. The first accepted requests became tasks, the others did not.
+func (b *Batch) TrySubmit(rs []Request) (accepted int, err error) { return b.inner.TrySubmit(rs) }
+
+// Wait returns when no task is unfinished: nil if all completed, else the error of the first that did not.
+// If ctx ends first it returns Interrupted and the tasks go on.
+func (b *Batch) Wait(ctx context.Context) error { return b.inner.Wait(ctx) }
+
+// Done returns a channel that is closed when no task is unfinished; ask again after Reset.
+func (b *Batch) Done() <-chan struct{} { return b.inner.Done() }
+
+// Len returns the number of tasks since the last Reset.
+func (b *Batch) Len() int { return b.inner.Len() }
+
+// Status returns the state of a task; tasks count from 0 in the order of submission.
+func (b *Batch) Status(task int) (Status, error) { return b.inner.Status(task) }
+
+// Report says which path each request took and why, what was rejected, and how it ended.
+func (b *Batch) Report() *Report { return b.inner.Report() }
+
+// Cancel asks for the unfinished tasks to end soon, as Canceled.
+func (b *Batch) Cancel() { b.inner.Cancel() }
+
+// Reset empties the batch for reuse; BatchBusy while a task is unfinished.
+func (b *Batch) Reset() error { return b.inner.Reset() }
+
+// Close cancels what is unfinished and returns when nothing touches local memory any more.
+func (b *Batch) Close() error { return b.inner.Close() }
+
+// beforeUse fetches descriptions anew where the settings forbid a cache (MC_DISABLE_METACACHE).
+func (e *Engine) beforeUse(ctx context.Context, rs []Request) error {
+	if !e.settings.Bool("segment.cache_off") {
+		return nil
+	}
+	seen := make(map[SegmentID]bool)
+	for i := range rs {
+		id := rs[i].Target
+		if id == LocalSegment || seen[id] {
+			continue
+		}
+		seen[id] = true
+		if p, err := e.peers.Get(id); err == nil {
+			if _, err := p.Refresh(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxSingles bounds the idle batches that Write and Read keep.
+const maxSingles = 64
+
+// Write copies n bytes of local memory to the target and returns when they are there. If ctx ends first,
+// nothing touches local memory any more when Write returns; a context without deadline gets the transfer
+// timeout.
+func (e *Engine) Write(ctx context.Context, target SegmentID, local Addr, remote, n uint64) error {
+	return e.single(ctx, Request{Op: OpWrite, Local: local, Len: n, Target: target, Remote: remote})
+}
+
+// Read copies n bytes of the target to local memory; see Write.
+func (e *Engine) Read(ctx context.Context, target SegmentID, local Addr, remote, n uint64) error {
+	return e.single(ctx, Request{Op: OpRead, Local: local, Len: n, Target: target, Remote: remote})
+}
+
+func (e *Engine) single(ctx context.Context, r Request) error {
+	if err := e.checkOpen(); err != nil {
+		return err
+	}
+	ctx, cancel := e.bounded(ctx, r.Len)
+	defer cancel()
+	b, err := e.takeSingle()
+	if err != nil {
+		return err
+	}
+	defer e.giveSingle(b)
+	if _, err := b.Submit(ctx, []Request{r}); err != nil {
+		return err
+	}
+	err = b.Wait(ctx)
+	if ctx.Err() == nil || !errors.Is(err, xfer.Interrupted) {
+		return err
+	}
+	b.Cancel()
+	s, statusErr := b.settle()
+	if statusErr == nil && s.State == xfer.Completed {
+		return nil // it was faster than the cancellation
+	}
+	code := xfer.Interrupted
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = xfer.Deadline
+	}
+	f := &xfer.Fault{Code: code, Stage: xfer.StageComplete, Remote: s.Remote, Cause: context.Cause(ctx), Detail: r.Op.String() + " not finished in time"}
+	if d, err := e.Segment(r.Target); err == nil {
+		f.Peer = d.Name
+	}
+	return f
+}
+
+// settle waits for the only task of a canceled batch.
+func (b *Batch) settle() (Status, error) {
+	_ = b.Wait(context.Background()) // the task's error is in its status
+	return b.Status(0)
+}
+
+func (e *Engine) takeSingle() (*Batch, error) {
+	select {
+	case b := <-e.singles:
+		return b, nil
+	default:
+		return e.NewBatch(BatchOptions{Capacity: 1})
+	}
+}
+
+func (e *Engine) giveSingle(b *Batch) {
+	if b.Reset() == nil {
+		select {
+		case e.singles <- b:
+			return
+		default:
+		}
+	}
+	b.Close()
+}
