@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/moonpath-io/moonpath"
+	"github.com/moonpath-io/moonpath/config"
+	"github.com/moonpath-io/moonpath/selector"
+	"github.com/moonpath-io/moonpath/transport"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+type explainCmd struct {
+	Peer      peerFlags `embed:""`
+	Op        opFlag    `name:"op" default:"write" help:"Operation: read or write."`
+	Size      sizeFlag  `name:"size" default:"1MiB" help:"Length of the request."`
+	Transport string    `name:"transport" placeholder:"NAME" help:"Ask for a request that insists on this transport."`
+}
+
+// Help is the part of the help that examples need.
+func (*explainCmd) Help() string {
+	return `Asks the code that also decides for real requests, and moves nothing. Paths are listed with their predicted
+time, or with each reason against them: what it would take, and what is there.
+
+Exits with 4 if no transport can be used.
+
+Examples:
+
+    moonpath explain --segment 127.0.0.1:15123 --op write --size 64MiB
+    moonpath explain --segment 127.0.0.1:15123 --size 4KiB --transport rdma --json`
+}
+
+// Run prints the decision.
+func (c *explainCmd) Run(a *app) error {
+	return a.withPeer(c.Peer, func(p *peer) error {
+		pin, err := p.pin(c.Transport)
+		if err != nil {
+			return err
+		}
+		d, err := p.engine.Explain(p.id, moonpath.Op(c.Op), uint64(c.Size), pin)
+		if err != nil {
+			return err
+		}
+		if err := a.emit(d, func(w io.Writer) { c.text(w, d) }); err != nil {
+			return err
+		}
+		if d.Chosen < 0 {
+			return &toolError{
+				exit: exitNoTransport, code: xfer.NotSupportedTransport, stage: xfer.StageSelect, peer: p.name,
+				detail: "no transport can be used for this request",
+				next:   "remove one of the reasons above; moonpath info shows the state of every transport",
+			}
+		}
+		return nil
+	})
+}
+
+func (c *explainCmd) text(w io.Writer, d *selector.Decision) {
+	fmt.Fprintf(w, "%s of %s to %s", d.Op, config.FormatSize(uint64(c.Size)), c.Peer.Segment)
+	if c.Transport != "" {
+		fmt.Fprintf(w, ", insisting on %s", c.Transport)
+	}
+	fmt.Fprintln(w)
+	decisionText(w, d, "")
+}
+
+func decisionText(w io.Writer, d *selector.Decision, indent string) {
+	for i, r := range d.Rows {
+		name := pathName(r.Path, r.Rail)
+		switch {
+		case i == d.Chosen:
+			fmt.Fprintf(w, "%schosen\t%s\t%s\n", indent, name, costText(r))
+		case len(r.Rejected) == 0:
+			fmt.Fprintf(w, "%spossible\t%s\t%s\n", indent, name, costText(r))
+		default:
+			fmt.Fprintf(w, "%srejected\t%s\t%s\n", indent, name, reasons(r.Rejected))
+		}
+	}
+}
+
+func costText(r selector.Explained) string {
+	return fmt.Sprintf("predicted %v: set-up %v, %v per MiB (%s)", brief(r.Predicted), brief(r.Cost.Setup), brief(r.Cost.PerMiB), r.Cost.Origin)
+}
+
+func reasons(rs []transport.Reason) string {
+	texts := make([]string, len(rs))
+	for i, r := range rs {
+		texts[i] = r.String()
+	}
+	return strings.Join(texts, "; ")
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/moonpath-io/moonpath/config"
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+func TestEveryErrorGivesTheNextStepOnce(t *testing.T) {
+	for _, err := range []error{
+		usage("", "unknown flag --x"),
+		fileError(exitFailed, "f", errors.New("disk full")),
+		&xfer.Fault{Code: xfer.Metadata, Stage: xfer.StageResolve, Peer: "p:1", Cause: errors.New("refused")},
+		fmt.Errorf("opening: %w", &xfer.Fault{Code: xfer.Socket, Next: "start the peer"}),
+		&xfer.Fault{Code: xfer.Socket, Peer: "p:1", Cause: &xfer.Fault{Code: xfer.Socket, Peer: "p:1", Cause: errors.New("refused")}},
+		&config.UnknownKey{Key: "k", Nearest: "key"},
+		errors.New("anything"),
+	} {
+		text := line(err)
+		if n := strings.Count(text, "next: "); n != 1 || !strings.HasSuffix(text, ")") {
+			t.Errorf("%q gives %d next steps, or not at its end", text, n)
+		}
+		f := describe(err)
+		if f.Next == "" || f.Name == "" || f.Detail == "" || f.Exit == exitOK {
+			t.Errorf("for scripts, %q lacks something: %+v", text, f)
+		}
+		if strings.Contains(f.Detail, "next: ") {
+			t.Errorf("for scripts, %q has the next step in its detail, too", f.Detail)
+		}
+	}
+}
+
+func TestFailureForScripts(t *testing.T) {
+	err := fmt.Errorf("while writing: %w", &xfer.Fault{
+		Code: xfer.Refused, Stage: xfer.StageComplete, Path: "tcp", Peer: "p:1", Detail: "address 0x10", Cause: errors.New("status 1"), Next: "look",
+	})
+	want := failure{
+		Exit: exitRefused, Code: int(xfer.Refused), Name: "Refused", Stage: "complete", Path: "tcp", Peer: "p:1",
+		Detail: "peer refused the request: address 0x10: status 1", Next: "look",
+	}
+	if diff := cmp.Diff(want, describe(err)); diff != "" {
+		t.Error(diff)
+	}
+	var out bytes.Buffer
+	if err := writeJSON(&out, map[string]failure{"error": want}); err != nil {
+		t.Fatal(err)
+	}
+	const text = `{"error":{"exit":5,"code":1004,"name":"Refused","stage":"complete","path":"tcp","peer":"p:1","detail":"peer refused the request: address 0x10: status 1","next":"look"}}` + "\n"
+	if diff := cmp.Diff(text, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
