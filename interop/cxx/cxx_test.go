@@ -269,6 +269,17 @@ func TestKillEndsCallsUnderWay(t *testing.T) {
 	}
 }
 
+func TestCallThatHangsMeetsItsDeadline(t *testing.T) {
+	p := Start(t)
+	p.process.deadline = 200 * time.Millisecond
+	silent := listen(t)
+	err := p.Probe(silent.Addr().String())
+	var gone *PeerGone
+	if !errors.As(err, &gone) || !strings.Contains(gone.Reason, "no answer to probe within 200ms") {
+		t.Errorf("probe of a silent port: %v, want *PeerGone", err)
+	}
+}
+
 func TestVenvScriptResults(t *testing.T) {
 	for _, c := range []struct{ name, script, python, reason string }{
 		{"path", "echo noise; echo /some/venv", "/some/venv/bin/python", ""},

@@ -19,9 +19,10 @@ const callDeadline = 90 * time.Second
 
 // process is a running peer program: requests go in, answers come out, matched by number.
 type process struct {
-	cmd    *exec.Cmd
-	stderr tail
-	gone   chan struct{} // closed when the process has ended and been reaped
+	cmd      *exec.Cmd
+	deadline time.Duration // of each call
+	stderr   tail
+	gone     chan struct{} // closed when the process has ended and been reaped
 
 	writing sync.Mutex // held during a write to stdin, which a peer that has stopped reading can block
 	stdin   io.WriteCloser
@@ -39,7 +40,7 @@ type answer struct {
 }
 
 func startProcess(python string, env []string) (*process, error) {
-	p := &process{gone: make(chan struct{}), waiting: map[uint64]chan answer{}}
+	p := &process{deadline: callDeadline, gone: make(chan struct{}), waiting: map[uint64]chan answer{}}
 	// faulthandler adds a Python traceback to a crash inside the engine.
 	p.cmd = exec.Command(python, "-X", "faulthandler", "-c", peerProgram)
 	p.cmd.Env = append(withoutEngineSettings(p.cmd.Environ()), env...)
@@ -118,8 +119,8 @@ func (p *process) kill(reason string) {
 
 // call sends one request and decodes the value of its answer into result, unless that is nil.
 func (p *process) call(name string, args, result any) error {
-	deadline := time.AfterFunc(callDeadline, func() {
-		p.kill(fmt.Sprintf("no answer to %s within %v, killed", name, callDeadline))
+	deadline := time.AfterFunc(p.deadline, func() {
+		p.kill(fmt.Sprintf("no answer to %s within %v, killed", name, p.deadline))
 	})
 	defer deadline.Stop()
 	reply, err := p.send(name, args)

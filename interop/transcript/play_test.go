@@ -1,0 +1,130 @@
+package transcript
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ports gives a dialler and an acceptor that share two loopback ports.
+func ports(t *testing.T) (dial, accept func(Port) (net.Conn, error)) {
+	t.Helper()
+	listeners := map[Port]net.Listener{}
+	for _, p := range []Port{Control, Data} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		listeners[p] = l
+	}
+	dial = func(p Port) (net.Conn, error) { return net.Dial("tcp", listeners[p].Addr().String()) }
+	accept = func(p Port) (net.Conn, error) { return listeners[p].Accept() }
+	return dial, accept
+}
+
+// playBoth plays theirs as the target against ours as the initiator.
+func playBoth(t *testing.T, ours, theirs *Transcript, player Player) (initiator, target error) {
+	t.Helper()
+	dial, accept := ports(t)
+	result := make(chan error, 1)
+	go func() {
+		p := Player{Role: Target, Bindings: theirs.Recorded(), Connect: accept}
+		result <- p.Play(theirs)
+	}()
+	player.Bindings, player.Connect = ours.Recorded(), dial
+	initiator = player.Play(ours)
+	return initiator, <-result
+}
+
+func TestBothSidesOfATranscriptAgree(t *testing.T) {
+	texts := map[string]string{"example": example}
+	for _, file := range keptFiles(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Base(file)] = string(text)
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			tr := parse(t, text)
+			initiator, target := playBoth(t, tr, tr, Player{})
+			if initiator != nil || target != nil {
+				t.Errorf("initiator: %v\ntarget: %v", initiator, target)
+			}
+		})
+	}
+}
+
+const exchange = "moonpath-transcript 1\n1 open data\n1 > 01 02\n1 < 03 04\n1 < eof\n1 > eof\n"
+
+func TestDifferencesAreMismatches(t *testing.T) {
+	for _, c := range []struct{ name, replace, by, want string }{
+		{"byte", "< 03 04", "< 03 05", "event 2, connection 1, expected from the target: byte 1 of 2 to be 0x04, got 0x05"},
+		{"too short", "< 03 04", "< 03", "event 2, connection 1, expected from the target: 2 bytes, got 1: unexpected EOF"},
+		{"too long", "< 03 04", "< 03 04 05", "event 3, connection 1, expected from the target: the end of the connection, got byte 0x05"},
+		{"closed early", "1 < 03 04\n", "", "event 2, connection 1, expected from the target: 2 bytes, got 0: EOF"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			theirs := parse(t, strings.Replace(exchange, c.replace, c.by, 1))
+			err, _ := playBoth(t, parse(t, exchange), theirs, Player{})
+			var mismatch *Mismatch
+			if !errors.As(err, &mismatch) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want a *Mismatch with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestResetIsAsGoodAsEOF(t *testing.T) {
+	theirs := parse(t, strings.Replace(exchange, "1 < eof\n1 > eof\n", "1 < reset\n", 1))
+	if err, _ := playBoth(t, parse(t, exchange), theirs, Player{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNobodyToConnectToIsAMismatch(t *testing.T) {
+	refused := errors.New("refused")
+	p := Player{Connect: func(Port) (net.Conn, error) { return nil, refused }}
+	if err := p.Play(parse(t, exchange)); !errors.Is(err, refused) {
+		t.Errorf("error %v, want the dialler's", err)
+	}
+}
+
+func TestSameSeesWholeControlFrames(t *testing.T) {
+	const ask = "moonpath-transcript 1\n1 open control\n1 > rest64 01 `{}`\n1 < rest64 01 `null`\n1 < eof\n1 > eof\n"
+	longer := strings.Replace(ask, "`null`", "`{\"a\":1}`", 1)
+	objection := errors.New("not what I want")
+	for _, verdict := range []error{nil, objection} {
+		var seen string
+		same := func(port Port, want, got []byte) error {
+			seen = string(port) + " " + string(want[8:]) + " " + string(got[8:])
+			return verdict
+		}
+		err, _ := playBoth(t, parse(t, ask), parse(t, longer), Player{Same: same})
+		if !errors.Is(err, verdict) {
+			t.Errorf("error %v, want %v", err, verdict)
+		}
+		if want := "control \x01null \x01{\"a\":1}"; seen != want {
+			t.Errorf("Same was given %q, want %q", seen, want)
+		}
+	}
+}
+
+func TestFrameLengthIsCheckedBeforeReading(t *testing.T) {
+	const ask = "moonpath-transcript 1\n1 open control\n1 > 01\n1 < rest64 01\n"
+	huge := strings.Replace(ask, "rest64 01", "ff ff ff ff ff ff ff ff 01", 1)
+	same := func(Port, []byte, []byte) error { return nil }
+	err, _ := playBoth(t, parse(t, ask), parse(t, huge), Player{Same: same})
+	if err == nil || !strings.Contains(err.Error(), "frame of 18446744073709551615 bytes") {
+		t.Errorf("error %v, want a refusal of the length", err)
+	}
+}
