@@ -58,7 +58,7 @@ func (p *Peer) initialize(host string) error {
 	}
 	p.Name = host + ":" + strconv.Itoa(result.Port)
 	if _, _, err := net.SplitHostPort(p.Name); err != nil {
-		return fmt.Errorf("C++ engine: no endpoint to open it by: %w", err)
+		return fmt.Errorf("initialize of the C++ engine: no endpoint to open it by: %w", err)
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func (p *process) call(name string, args, result any) error {
 		return nil
 	}
 	if err := json.Unmarshal(a.Value, result); err != nil {
-		return fmt.Errorf("C++ engine: %s answered %s: %w", name, a.Value, err)
+		return fmt.Errorf("%s of the C++ engine answered %s: %w", name, a.Value, err)
 	}
 	return nil
 }

@@ -176,21 +176,6 @@ func (s *session) untilClosed(port transcript.Port) {
 	})
 }
 
-// untilSent waits for that many bytes of the initiator on data connections.
-func (s *session) untilSent(want int) {
-	s.Helper()
-	s.until("bytes of the initiator", func(events []rawEvent) bool {
-		sent, data := 0, map[int]bool{}
-		for _, e := range events {
-			data[e.conn] = data[e.conn] || e.port == transcript.Data
-			if data[e.conn] && e.from == transcript.Initiator {
-				sent += len(e.bytes)
-			}
-		}
-		return sent >= want
-	})
-}
-
 func (s *session) finish() *transcript.Transcript {
 	s.untilClosed(transcript.Control)
 	t := s.recording.Stop([]transcript.Region{s.region}, s.seeds...)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -87,6 +88,29 @@ func TestDifferencesAreMismatches(t *testing.T) {
 func TestResetIsAsGoodAsEOF(t *testing.T) {
 	theirs := parse(t, strings.Replace(exchange, "1 < eof\n1 > eof\n", "1 < reset\n", 1))
 	if err, _ := playBoth(t, parse(t, exchange), theirs, Player{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlayedResetIsAReset(t *testing.T) {
+	dial, accept := ports(t)
+	played := make(chan error, 1)
+	go func() {
+		p := Player{Role: Target, Connect: accept}
+		played <- p.Play(parse(t, "moonpath-transcript 1\n1 open data\n1 > 01\n1 < reset\n"))
+	}()
+	conn, err := dial(Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("Read = %d, %v, want a reset", n, err)
+	}
+	if err := <-played; err != nil {
 		t.Error(err)
 	}
 }
