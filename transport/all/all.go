@@ -1,5 +1,3 @@
-// Package all lists the transports of this build, one line each. It is a list and not a registry that
-// packages add themselves to: the order is visible, and tests make their own.
 package all
 
 import (
