@@ -163,6 +163,7 @@ func (l *lane) broken(err error) {
 	l.sent.Store(0)
 	l.tail.Store(0)
 	l.bytes.Store(0)
+	l.large.Store(0)
 	l.sendOff, l.got = 0, 0
 	hopeless := l.fruitless >= maxFruitless
 	l.sendMu.Unlock()

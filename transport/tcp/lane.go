@@ -44,6 +44,7 @@ type lane struct {
 	sent  atomic.Uint64 // next to be sent or in the middle of it; written under sendMu
 	head  atomic.Uint64 // next to be answered; written under recvMu
 	bytes atomic.Int64  // payload taken and not finished
+	large atomic.Int32  // chunks taken and not finished that are not small
 
 	sendMu  sync.Mutex // held during each attempt to write
 	sendOff uint64     // bytes of the entry at sent that are out

@@ -199,6 +199,9 @@ func (l *lane) front(tail uint64) *entry {
 func (l *lane) pass() {
 	e := &l.ring[l.head.Load()%laneSlots]
 	l.bytes.Add(-int64(e.work.chunk.Len))
+	if e.work.chunk.Queue != transport.Small {
+		l.large.Add(-1)
+	}
 	e.memory = nil
 	l.head.Add(1)
 	l.got = 0

@@ -116,44 +116,40 @@ func (r *route) Kick() {
 	if len(r.lanes) == 0 {
 		return
 	}
+	bulk := r.lanes[len(r.lanes)-max(len(r.lanes)-1, 1):]
 	if waiting&r.lanes[0].queues != 0 {
-		r.lanes[0].kick()
+		if r.lanes[0].kick(); r.waits(transport.Small) {
+			r.spread(bulk, transport.Small)
+		}
 	}
 	if waiting.Has(transport.Bulk) || waiting.Has(transport.Suspect) {
-		r.kickBulk()
+		r.spread(bulk, transport.Bulk)
 	}
 }
 
-// kickBulk gives bulk work to lanes in order: idle ones first, then one that has to be connected, then
-// those that have room besides what they are doing.
-func (r *route) kickBulk() {
-	bulk := r.lanes[len(r.lanes)-max(len(r.lanes)-1, 1):]
-	for _, l := range bulk {
-		if l.up.Load() && l.idle() {
-			l.kick()
-			if !r.bulkWaiting() {
-				return
+// spread offers what waits in a queue to lanes in order: idle ones, then those that have room besides what
+// they are doing, then one that is not connected yet.
+func (r *route) spread(lanes []*lane, q transport.Queue) {
+	for _, idle := range []bool{true, false} {
+		for _, l := range lanes {
+			if l.up.Load() && l.idle() == idle {
+				l.kick()
+				if !r.waits(q) {
+					return
+				}
 			}
 		}
 	}
-	for _, l := range bulk {
+	for _, l := range lanes {
 		if !l.up.Load() {
 			l.kick()
-			break
-		}
-	}
-	for _, l := range bulk {
-		if l.up.Load() {
-			l.kick()
-			if !r.bulkWaiting() {
-				return
-			}
+			return
 		}
 	}
 }
 
-func (r *route) bulkWaiting() bool {
-	return r.source.Waiting().Has(transport.Bulk) || !r.again.empty()
+func (r *route) waits(q transport.Queue) bool {
+	return r.source.Waiting().Has(q) || q == transport.Bulk && !r.again.empty()
 }
 
 // Cancel implements transport.Route.

@@ -101,7 +101,7 @@ func (l *lane) take() bool {
 	if n == 0 {
 		return false
 	}
-	total := int64(0)
+	total, large := int64(0), int32(0)
 	for i := range l.works[:n] {
 		w := &l.works[i]
 		e := &l.ring[(tail+uint64(i))%laneSlots]
@@ -109,17 +109,30 @@ func (l *lane) take() bool {
 		tcpframe.PutHeader(&e.header, w.chunk.Len, w.chunk.Remote, opcode)
 		e.work, e.memory, e.skip, e.gone, e.code = *w, w.chunk.Memory(), false, false, tcpframe.OK
 		total += int64(w.chunk.Len)
+		if w.chunk.Queue != transport.Small {
+			large++
+		}
 	}
 	l.bytes.Add(total)
+	if large > 0 {
+		l.large.Add(large)
+	}
 	l.tail.Store(tail + uint64(n))
 	return true
 }
 
-// wants is what the lane takes: suspects too if a rejection does not end the connection, and small requests
-// on a bulk lane that has nothing else to do, so that many submitters are not held up by one lane.
+// wants is what the lane takes. A lane for bulk takes small requests too while nothing large is on it, so
+// that many submitters of small ones do not share one lane; and suspects if a rejection does not end the
+// connection.
 func (l *lane) wants() transport.QueueSet {
 	q := l.queues
-	if l.link.drains && (l.index > 0 || len(l.r.lanes) == 1) {
+	if l.index == 0 && len(l.r.lanes) > 1 {
+		return q
+	}
+	if l.large.Load() == 0 {
+		q |= transport.Set(transport.Small)
+	}
+	if l.link.drains {
 		q |= transport.Set(transport.Suspect)
 	}
 	return q
