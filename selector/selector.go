@@ -18,8 +18,8 @@ type Question struct {
 	Kind xfer.MemKind
 }
 
-// SizeClass returns the class of a length: the number of bits it takes. Costs are compared at the largest
-// length of the class.
+// SizeClass returns the class of a length: the number of bits it takes. Costs are compared at the smallest
+// length of the class, so for powers of two they are exact.
 func SizeClass(n uint64) uint8 { return uint8(bits.Len64(n)) }
 
 // SizeClasses is the number of size classes.
@@ -29,7 +29,7 @@ func classBytes(class uint8) uint64 {
 	if class == 0 {
 		return 0
 	}
-	return 1<<(class-1) | (1<<(class-1) - 1)
+	return 1 << (class - 1)
 }
 
 // Row is one path to the peer: an offer of a transport, or a transport that is named by the peer or by a
