@@ -24,7 +24,7 @@ type benchCmd struct {
 	Addr         *addrFlag   `name:"addr" placeholder:"ADDR" help:"Use the peer's memory from this address to the end of its buffer."`
 	Verify       bool        `name:"verify" help:"Write a pattern, read it back and compare, apart from what is measured."`
 	Cold         bool        `name:"cold" help:"Walk the whole buffer on both sides instead of reusing one window, so that no cache helps."`
-	BesideBulk   bool        `name:"beside-bulk" help:"Meanwhile, the same engine moves 16 MiB requests in batches of 4 in the same direction; the result describes the others."`
+	BesideBulk   bool        `name:"beside-bulk" help:"Meanwhile, the same engine moves 16 MiB requests in batches of 4 in the same direction; the result describes the others, except CPU time, which is per byte of both."`
 }
 
 // Help is the part of the help that examples need.

@@ -157,16 +157,25 @@ func line(err error) string {
 	return err.Error() + " (next: " + nextStep(err) + ")"
 }
 
-// fail prints err and returns the exit code. An error after a signal counts as interrupted: it says what was given up.
+// fail prints err and returns the exit code.
 func (a *app) fail(err error) int {
-	f := describe(err)
 	if a.ctx.Err() != nil {
-		f.Exit = exitInterrupted
+		err = interrupted(err)
 	}
+	f := describe(err)
 	if a.common.JSON {
 		writeJSON(a.stderr, map[string]failure{"error": f})
 	} else {
 		fmt.Fprintln(a.stderr, "moonpath: "+line(err))
 	}
 	return f.Exit
+}
+
+// interrupted is what a command ends with after a signal: err says what was given up.
+func interrupted(err error) error {
+	f := describe(err)
+	return &toolError{
+		exit: exitInterrupted, code: xfer.Interrupted, stage: xfer.Stage(f.Stage), peer: f.Peer,
+		detail: "interrupted by a signal, and given up: " + f.Detail, next: "run the command again",
+	}
 }

@@ -54,6 +54,7 @@ type benchResult struct {
 	Errors            uint64    `json:"errors"`             // failed requests
 	BulkPerSecond     float64   `json:"bulk_bytes_per_second,omitempty"`
 
+	cpu time.Duration
 	err error // the first of Errors
 }
 
@@ -163,10 +164,16 @@ func (r *benchResult) count(ws []*worker, cpu time.Duration) {
 	r.Seconds = span.Seconds()
 	r.BytesPerSecond = perSecond(r.Bytes, span)
 	r.RequestsPerSecond = perSecond(r.Requests, span)
-	if r.Bytes > 0 {
-		r.CPUSecondsPerGB = cpu.Seconds() / (float64(r.Bytes) / 1e9)
-	}
+	r.cpu = cpu
+	r.chargeCPU(r.Bytes)
 	r.Latency = latencies{microseconds(all.P50()), microseconds(all.P99()), microseconds(all.P999())}
+}
+
+// chargeCPU divides the processor time by all bytes that it moved.
+func (r *benchResult) chargeCPU(bytes uint64) {
+	if bytes > 0 {
+		r.CPUSecondsPerGB = r.cpu.Seconds() / (float64(bytes) / 1e9)
+	}
 }
 
 func microseconds(ns int64) float64 { return float64(ns) / 1e3 }
@@ -194,6 +201,7 @@ func (m *measurement) startBulk(ctx context.Context) (stop func(*benchResult) er
 		halt.Store(true)
 		<-done
 		r.BulkPerSecond = perSecond(w.batches*bulkBytes, w.ended)
+		r.chargeCPU(r.Bytes + w.batches*bulkBytes)
 		r.Errors += w.errors
 		if r.err == nil {
 			r.err = w.err

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 //	exits CODE PROGRAM ARG...         run it, want that exit code
 //	serve NAME ARG...                 start moonpath target; sets NAME_SEGMENT, NAME_ADDR, NAME_LENGTH
 //	terminate NAME                    SIGTERM it, want exit code 0; its output goes to NAME.stdout and NAME.stderr
-//	interrupt REGEXP PROGRAM ARG...   run it with a silent pipe as input, SIGINT it when standard error matches
+//	interrupt REGEXP PROGRAM ARG...   run it with a silent pipe as input, SIGINT it when standard error matches,
+//	                                  want exit code 130; standard error goes to interrupted.stderr
 //	field PATH REGEXP                 want a value in the JSON on stdout, such as paths.0.path
 //	pattern FILE SIZE                 make a file
 //	garbage NAME, nobody NAME         set NAME to a port that answers nonsense, or refuses connections
@@ -176,6 +177,7 @@ func scriptInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 			sent = true
 		}
 	}
+	ts.Check(os.WriteFile(ts.MkAbs("interrupted.stderr"), []byte(all.String()), 0o600))
 	if code := exitCodeOf(cmd.Wait()); code != exitInterrupted || !sent {
 		ts.Fatalf("exit code %d, want %d; interrupted: %v\n%s", code, exitInterrupted, sent, all.String())
 	}

@@ -15,34 +15,56 @@ const (
 // verify writes a pattern through every window of a worker, reads it back and compares. It uses the worker's own
 // batch and geometry, outside of what is measured.
 func (w *worker) verify(ctx context.Context, p *peer) error {
-	op, start := w.requests[0].Op, w.at
+	op, at := w.requests[0].Op, w.at
 	defer func() {
 		w.setOp(op)
-		w.at = start
+		w.at = at
 		w.place()
 	}()
-	w.at.localAt, w.at.remoteAt = 0, 0
-	for pass, op := range []moonpath.Op{moonpath.OpWrite, moonpath.OpRead} {
-		w.setOp(op)
-		for range w.at.windows() {
-			w.place()
-			local := w.memory.Bytes()[w.at.local():][:w.at.window]
-			position := w.at.remote()
-			seed := [...]uint64{verifySeed, poisonSeed}[pass]
-			fillPattern(local, seed, position)
-			if err := w.once(ctx); err != nil {
-				w.fail(err)
-				return err
-			}
-			if op == moonpath.OpRead {
-				if err := compare(p, local, verifySeed, w.remote, position); err != nil {
-					return err
-				}
-			}
-			w.at.advance()
+	if err := w.writePattern(ctx); err != nil {
+		return err
+	}
+	return w.readPattern(ctx, p)
+}
+
+func (w *worker) writePattern(ctx context.Context) error {
+	return w.eachWindow(moonpath.OpWrite, func(local []byte, position uint64) error {
+		fillPattern(local, verifySeed, position)
+		return w.checked(ctx)
+	})
+}
+
+func (w *worker) readPattern(ctx context.Context, p *peer) error {
+	return w.eachWindow(moonpath.OpRead, func(local []byte, position uint64) error {
+		fillPattern(local, poisonSeed, position)
+		if err := w.checked(ctx); err != nil {
+			return err
 		}
+		return compare(p, local, verifySeed, w.remote, position)
+	})
+}
+
+// eachWindow goes once through the peer's share; position is that of the window in the peer's buffer.
+func (w *worker) eachWindow(op moonpath.Op, do func(local []byte, position uint64) error) error {
+	w.setOp(op)
+	w.at.localAt, w.at.remoteAt = 0, 0
+	for range w.at.windows() {
+		w.place()
+		if err := do(w.memory.Bytes()[w.at.local():][:w.at.window], w.at.remote()); err != nil {
+			return err
+		}
+		w.at.advance()
 	}
 	return nil
+}
+
+// checked is once with failed requests counted.
+func (w *worker) checked(ctx context.Context) error {
+	err := w.once(ctx)
+	if err != nil {
+		w.fail(err)
+	}
+	return err
 }
 
 func (w *worker) setOp(op moonpath.Op) {
