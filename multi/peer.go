@@ -24,7 +24,8 @@ type peer struct {
 	view      atomic.Pointer[view]
 	refreshed atomic.Int64 // when the last refresh began, Unix nanoseconds
 
-	mu     sync.Mutex // guards routes; taken before a route's lock
+	mu     sync.Mutex    // guards what follows; taken before a route's lock
+	owner  *segment.Desc // that the routes lead to
 	routes map[transport.Transport]*route
 	gone   bool // no new routes
 }
@@ -69,6 +70,10 @@ func (p *peer) renew() *view {
 	defer p.mu.Unlock()
 	inst := p.multi.installed.Load()
 	v := &view{desc: p.seg.Desc(), installed: inst.gen}
+	if p.owner != nil && !p.owner.SameOwner(v.desc) {
+		p.leaveOwner()
+	}
+	p.owner = v.desc
 	v.sel.Gen = inst.gen<<32 | v.desc.Gen
 	named := make(map[string]bool)
 	for _, t := range inst.transports {
@@ -89,6 +94,15 @@ func (p *peer) renew() *view {
 	v.plans = make([]planSet, len(p.multi.pins.all())+1)
 	p.view.Store(v)
 	return v
+}
+
+// leaveOwner ends the routes to an engine that was restarted or replaced; p.mu is held. What they still
+// hold ends there: it names memory of the old engine.
+func (p *peer) leaveOwner() {
+	for t, r := range p.routes {
+		delete(p.routes, t)
+		p.multi.spawn(func() { r.quiesce(p.multi.ctx) })
+	}
 }
 
 // missing is the row of a transport that the peer offers or somebody asked for, and that is not installed.

@@ -72,6 +72,7 @@ func (l *lane) connect(k link) bool {
 		l.stalled.Store(false)
 	}
 	l.sendMu.Unlock()
+	l.failed.Store(false)
 	l.up.Store(!closed)
 	l.pumpMu.Unlock()
 	if closed {
@@ -94,17 +95,19 @@ func (l *lane) lockPump() {
 
 // unreachable fails what waits for the route if no other lane is connected; else those do the work.
 func (l *lane) unreachable(err error) {
+	l.failed.Store(true)
 	for _, other := range l.r.lanes {
 		if other.up.Load() {
-			other.kick()
-			if l.r.source.Waiting()&l.queues&^other.queues == 0 {
-				return
-			}
+			l.r.Kick()
+			return
 		}
 	}
 	var f *xfer.Fault
 	if !errors.As(err, &f) {
 		f = l.r.fault(xfer.Socket, xfer.StageDial, "connection failed", err)
+	}
+	for _, other := range l.r.lanes {
+		other.failed.Store(false) // the next request may try again at once
 	}
 	l.r.giveUp(f)
 }
@@ -136,28 +139,24 @@ func (l *lane) broken(err error) {
 	var alone, again []work
 	for i := l.head.Load(); i < l.tail.Load(); i++ {
 		e := &l.ring[i%laneSlots]
+		e.memory = nil
+		if e.skip || e.gone {
+			continue
+		}
 		sent := i < l.sent.Load() || i == l.sent.Load() && l.sendOff > 0
-		switch c := &e.work.chunk; {
-		case e.skip || e.gone:
-		case i == l.head.Load() && l.refused:
-			l.done = append(l.done, transport.Completion{Ref: c.Ref, Fault: refusal(l.r, c, e.code)})
-		case l.stalled.Load() && sent:
-			l.done = append(l.done, transport.Completion{Ref: c.Ref, Remote: unknownIfWrite(c), Fault: l.stallFault()})
-		case l.r.ctx.Err() != nil:
-			done := transport.Completion{Ref: c.Ref, Fault: l.r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil)}
-			if sent {
-				done.Remote = unknownIfWrite(c)
+		switch f := l.failure(i, sent); {
+		case f != nil:
+			c := transport.Completion{Ref: e.work.chunk.Ref, Fault: f}
+			if sent && f.Code != xfer.Refused {
+				c.Remote = unknownIfWrite(&e.work.chunk)
 			}
-			l.done = append(l.done, done)
-		case protocolError(l.broke) && sent:
-			l.done = append(l.done, transport.Completion{Ref: c.Ref, Remote: unknownIfWrite(c), Fault: l.r.fault(xfer.BadProtocol, xfer.StageComplete, "", l.broke)})
+			l.done = append(l.done, c)
 		case l.refused || !sent:
 			again = append(again, e.work)
 		default:
 			e.work.attempts++
 			alone = append(alone, e.work)
 		}
-		e.memory = nil
 	}
 	l.head.Store(0)
 	l.sent.Store(0)
@@ -192,6 +191,22 @@ func (l *lane) broken(err error) {
 	l.r.Kick()
 }
 
+// failure is the fault of the request at i if it ends with the connection, or nil if it is sent again.
+func (l *lane) failure(i uint64, sent bool) *xfer.Fault {
+	e := &l.ring[i%laneSlots]
+	switch {
+	case l.refused && i == l.head.Load():
+		return refusal(l.r, &e.work.chunk, e.code)
+	case l.r.ctx.Err() != nil:
+		return l.r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil)
+	case l.stalled.Load() && sent:
+		return l.r.fault(xfer.Deadline, xfer.StageComplete, "no byte moved for "+l.r.t.opt.stall.String(), nil)
+	case protocolError(l.broke) && sent:
+		return l.r.fault(xfer.BadProtocol, xfer.StageComplete, "", l.broke)
+	}
+	return nil
+}
+
 // maxFruitless is how many connections in a row may end with requests under way and no answer.
 const maxFruitless = 3
 
@@ -204,10 +219,6 @@ func unknownIfWrite(c *transport.Chunk) xfer.Certainty {
 		return xfer.Unknown
 	}
 	return xfer.Confirmed
-}
-
-func (l *lane) stallFault() *xfer.Fault {
-	return l.r.fault(xfer.Deadline, xfer.StageComplete, "no byte moved for "+l.r.t.opt.stall.String(), nil)
 }
 
 // refusal is the fault for a request that the peer rejected.

@@ -22,31 +22,25 @@ type link struct {
 	drains  bool // a rejection does not end the connection
 }
 
-// dial connects to the peer's data port. A moonpath peer has to prove that it is the process whose
-// description we hold; if it is not, the description is fetched anew, once. fresh asks for that before a
-// published peer is dialled again, since it cannot prove anything.
+// dial connects to the engine that the route was opened to. A moonpath peer proves that it is that one; of a
+// published peer, which cannot, the description is fetched anew if fresh asks for it. If another engine has
+// taken its place the error is WrongPeer: what is queued names memory of the old one and must not reach the
+// new one. The description is fetched anew in any case, so that the next request knows.
 func (r *route) dial(ctx context.Context, fresh bool) (link, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect)
 	defer cancel()
-	d := r.peer.Desc()
-	if fresh && d.Ext == nil {
-		if newer, err := r.peer.Refresh(ctx); err == nil {
-			d = newer
+	if fresh && r.desc.Ext == nil {
+		if newer, err := r.peer.Refresh(ctx); err == nil && !newer.SameOwner(r.desc) {
+			return link{}, r.wrongPeer(r.desc, nil)
 		}
 	}
-	l, err := r.connect(ctx, d)
+	l, err := r.connect(ctx, r.desc)
 	if xfer.CodeOf(err) == xfer.WrongPeer {
-		newer, refreshErr := r.peer.Refresh(ctx)
-		if refreshErr != nil || sameEndpoint(d, newer) {
-			return link{}, err
+		if _, refreshErr := r.peer.Refresh(ctx); refreshErr != nil {
+			r.t.log.Debug("description of a replaced peer not fetched", "peer", r.desc.Name, "error", refreshErr)
 		}
-		l, err = r.connect(ctx, newer)
 	}
 	return l, err
-}
-
-func sameEndpoint(a, b *segment.Desc) bool {
-	return a.TCP == b.TCP && (a.Ext == nil) == (b.Ext == nil) && (a.Ext == nil || a.Ext.Incarnation == b.Ext.Incarnation)
 }
 
 func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
@@ -154,6 +148,11 @@ func (r *route) helloFault(d *segment.Desc, err error) *xfer.Fault {
 	if errors.As(err, &network) && network.Timeout() || r.ctx.Err() != nil {
 		return r.dialFault(d, err)
 	}
-	return &xfer.Fault{Code: xfer.WrongPeer, Stage: xfer.StageDial, Path: Name, Peer: d.Name, Retry: xfer.Refresh, Cause: err,
-		Detail: "the process at " + d.TCP.Address() + " did not prove that it is the engine of the descriptor"}
+	return r.wrongPeer(d, err)
+}
+
+func (r *route) wrongPeer(d *segment.Desc, cause error) *xfer.Fault {
+	return &xfer.Fault{Code: xfer.WrongPeer, Stage: xfer.StageDial, Path: Name, Peer: d.Name, Retry: xfer.Refresh, Cause: cause,
+		Detail: "the process at " + d.TCP.Address() + " is not the engine that the request was meant for",
+		Next:   "the peer was restarted or replaced: ask it for its memory again (moonpath segment NAME), then submit again"}
 }

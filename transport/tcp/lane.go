@@ -27,6 +27,7 @@ type lane struct {
 	queues transport.QueueSet
 
 	up      atomic.Bool // connected
+	failed  atomic.Bool // could not be connected; cleared by the watcher, so that it is tried again
 	wake    chan struct{}
 	conn    *net.TCPConn
 	link    link

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/moonpath-io/moonpath/obs"
+	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/xfer"
 )
@@ -16,6 +17,7 @@ import (
 type route struct {
 	t      *Transport
 	peer   transport.Peer
+	desc   *segment.Desc // of the engine that the route was opened to
 	source transport.Source
 	lanes  []*lane   // pipelined; none towards version 1
 	serial []*serial // one request at a time
@@ -32,7 +34,7 @@ var _ transport.Route = (*route)(nil)
 // Dial implements transport.Transport. The first connection is made here, so that a peer that cannot be
 // reached is known at once; the others follow as work needs them.
 func (t *Transport) Dial(ctx context.Context, to transport.Peer, work transport.Source) (transport.Route, error) {
-	r := &route{t: t, peer: to, source: work}
+	r := &route{t: t, peer: to, desc: to.Desc(), source: work}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	first, err := r.dial(ctx, false)
 	if err != nil {
@@ -42,9 +44,9 @@ func (t *Transport) Dial(ctx context.Context, to transport.Peer, work transport.
 	if !t.add(r) {
 		r.cancel()
 		reset(first.conn)
-		return nil, &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageDial, Path: Name, Peer: to.Desc().Name, Detail: "the transport is closed"}
+		return nil, &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageDial, Path: Name, Peer: r.desc.Name, Detail: "the transport is closed"}
 	}
-	group := t.env.Obs.Group(to.Desc().Name)
+	group := t.env.Obs.Group(r.desc.Name)
 	if first.version == 2 {
 		r.startLanes(first, group)
 	} else {
@@ -141,11 +143,24 @@ func (r *route) spread(lanes []*lane, q transport.Queue) {
 		}
 	}
 	for _, l := range lanes {
-		if !l.up.Load() {
+		if !l.up.Load() && !l.failed.Load() {
 			l.kick()
 			return
 		}
 	}
+	if r.bulkFailed() {
+		r.lanes[0].kick()
+	}
+}
+
+// bulkFailed reports whether none of the lanes for bulk can be connected, so that the first has to do.
+func (r *route) bulkFailed() bool {
+	for _, l := range r.lanes[1:] {
+		if !l.failed.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *route) waits(q transport.Queue) bool {
@@ -222,5 +237,5 @@ func (r *route) giveUp(f *xfer.Fault) {
 }
 
 func (r *route) fault(code xfer.Code, stage xfer.Stage, detail string, cause error) *xfer.Fault {
-	return &xfer.Fault{Code: code, Stage: stage, Path: Name, Peer: r.peer.Desc().Name, Detail: detail, Cause: cause}
+	return &xfer.Fault{Code: code, Stage: stage, Path: Name, Peer: r.desc.Name, Detail: detail, Cause: cause}
 }

@@ -121,18 +121,18 @@ func (l *lane) take() bool {
 	return true
 }
 
-// wants is what the lane takes. A lane for bulk takes small requests too while nothing large is on it, so
-// that many submitters of small ones do not share one lane; and suspects if a rejection does not end the
-// connection.
+// wants is what the lane takes besides its own queues. A lane for bulk takes small requests while nothing
+// large is on it, so that many submitters of small ones do not share one lane, and suspects if a rejection does
+// not end the connection. Lanes that cannot be connected leave their work to the others.
 func (l *lane) wants() transport.QueueSet {
 	q := l.queues
-	if l.index == 0 && len(l.r.lanes) > 1 {
-		return q
-	}
-	if l.large.Load() == 0 {
+	if l.index > 0 && (l.large.Load() == 0 || l.r.lanes[0].failed.Load()) {
 		q |= transport.Set(transport.Small)
 	}
-	if l.link.drains {
+	if l.index == 0 && l.r.bulkFailed() {
+		q |= transport.Set(transport.Bulk)
+	}
+	if l.link.drains && q.Has(transport.Bulk) {
 		q |= transport.Set(transport.Suspect)
 	}
 	return q

@@ -24,7 +24,8 @@ type session struct {
 	hello  bool // the peer is a moonpath engine that knows who we are
 
 	in   []byte // bounce buffer
-	r, w int    // unread input is in[r:w]
+	vs   [2]unix.Iovec
+	r, w int // unread input is in[r:w]
 
 	out    []unix.Iovec // answers: status frames and payloads of reads
 	status []byte       // memory of queued status frames
@@ -124,7 +125,7 @@ func (s *session) fill() bool {
 			limited = true
 			_ = s.conn.SetReadDeadline(time.Now().Add(partialHeader))
 		}
-		n, err := s.stream.Read(append(s.out[:0], sysx.Vec(s.in[s.w:])))
+		n, err := s.readInto(s.in[s.w:])
 		if err != nil {
 			return false
 		}
@@ -136,6 +137,11 @@ func (s *session) fill() bool {
 	s.owed.Store(true)
 	s.progress.Add(1)
 	return true
+}
+
+func (s *session) readInto(b []byte) (int, error) {
+	s.vs[0] = sysx.Vec(b)
+	return s.stream.Read(s.vs[:1])
 }
 
 // check validates a header against the live registrations, as the published engine does (wire spec, section
@@ -193,16 +199,13 @@ func (s *session) store(memory []byte) bool {
 		return false
 	}
 	s.r, s.w = 0, 0
-	var vs [2]unix.Iovec
 	for rest := memory[n:]; len(rest) > 0; {
-		vs[0] = sysx.Vec(rest[:min(len(rest), callBytes)])
-		last := len(rest) <= callBytes
-		k := 1
-		if last {
-			vs[1] = sysx.Vec(s.in)
-			k = 2
+		s.vs[0], s.vs[1] = sysx.Vec(rest[:min(len(rest), callBytes)]), sysx.Vec(s.in)
+		n := 1
+		if len(rest) <= callBytes {
+			n = 2
 		}
-		m, err := s.stream.Read(vs[:k])
+		m, err := s.stream.Read(s.vs[:n])
 		if err != nil {
 			return false
 		}
@@ -299,7 +302,7 @@ func (s *session) discard(n int) bool {
 		if n == 0 {
 			return true
 		}
-		m, err := s.stream.Read(append(s.out[:0], sysx.Vec(s.in)))
+		m, err := s.readInto(s.in)
 		if err != nil {
 			return false
 		}

@@ -57,6 +57,7 @@ func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 	}
 	for _, r := range t.all() {
 		for _, l := range r.lanes {
+			l.failed.Store(false)
 			if l.up.Load() && !l.idle() && stalled(l, l.progress.Load()) {
 				l.stall()
 			}
