@@ -165,7 +165,7 @@ func (d *demo) wrongAddress() (string, error) {
 			return "", d.notRefused(fmt.Sprintf("request %d is %s: %s", r.Index, r.State, r.Error))
 		}
 	}
-	return fmt.Sprintf("%d completed, request %d was refused as it should:\n%42s%s", len(requests)-1, wrong, "", refused), nil
+	return fmt.Sprintf("%d completed, request %d was refused as it should: %s", len(requests)-1, wrong, refused), nil
 }
 
 func (d *demo) notRefused(detail string) error {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // TestScript runs the tool as a process, as its users do. Beside the commands of testscript there are:
 //
 //	exits CODE PROGRAM ARG...         run it, want that exit code
-//	serve NAME ARG...                 start moonpath target; sets NAME_SEGMENT, NAME_ADDR, NAME_LENGTH
+//	serve NAME ARG...                 start moonpath target; sets NAME_SEGMENT and NAME_ADDR (of its first buffer)
 //	terminate NAME                    SIGTERM it, want exit code 0; its output goes to NAME.stdout and NAME.stderr
 //	interrupt REGEXP PROGRAM ARG...   run it with a silent pipe as input, SIGINT it when standard error matches,
 //	                                  want exit code 130; standard error goes to interrupted.stderr
@@ -97,14 +97,14 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	out, err := s.cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(s.cmd.Start())
-	kill := time.AfterFunc(patience, func() { s.cmd.Process.Kill() })
 	ts.Defer(func() {
-		kill.Stop()
 		s.cmd.Process.Kill()
 		s.cmd.Wait()
 	})
 	lines := bufio.NewReader(out)
+	kill := s.killLate()
 	first, err := lines.ReadString('\n')
+	kill.Stop()
 	if err != nil {
 		s.cmd.Wait()
 		ts.Fatalf("target did not become ready: %v\n%s", err, s.err.String())
@@ -118,10 +118,13 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(json.Unmarshal([]byte(first), &ready))
 	name := args[0]
 	ts.Setenv(name+"_SEGMENT", ready.Segment)
-	ts.Setenv(name+"_PID", strconv.Itoa(ready.PID))
 	ts.Setenv(name+"_ADDR", strconv.FormatUint(ready.Buffers[0].Addr, 10))
-	ts.Setenv(name+"_LENGTH", strconv.FormatUint(ready.Buffers[0].Length, 10))
 	scriptServers(ts)[name] = s
+}
+
+// killLate ends a process that a script waits for in vain.
+func (s *served) killLate() *time.Timer {
+	return time.AfterFunc(patience, func() { s.cmd.Process.Kill() })
 }
 
 // scriptServers are the targets of one script.
@@ -148,6 +151,7 @@ func scriptTerminate(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s does not run", args[0])
 	}
 	ts.Check(s.cmd.Process.Signal(syscall.SIGTERM))
+	defer s.killLate().Stop()
 	<-s.outEnd
 	if err := s.cmd.Wait(); err != nil {
 		ts.Fatalf("%s ended with %v\n%s", args[0], err, s.err.String())
