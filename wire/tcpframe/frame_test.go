@@ -172,8 +172,8 @@ func TestShortBuffersPanic(t *testing.T) {
 	backing := make([]byte, 64)
 	for name, call := range map[string]func(n int){
 		"ParseHeader": func(n int) { ParseHeader(backing[:n]) },
-		"ParseStatus": func(n int) { ParseStatus(backing[:n:n]) },
-		"PutStatus":   func(n int) { PutStatus(backing[:n:n], OK) },
+		"ParseStatus": func(n int) { ParseStatus(backing[:n]) },
+		"PutStatus":   func(n int) { PutStatus(backing[:n], OK) },
 		"ParseHello":  func(n int) { _, _ = ParseHello(backing[:n]) },
 	} {
 		full := HeaderLen

@@ -25,14 +25,16 @@ const statusMagic uint64 = 0x4D435456 << 32
 // PutStatus writes a status frame to the first StatusLen bytes of dst. It
 // panics if dst is shorter.
 func PutStatus(dst []byte, code uint32) {
-	binary.LittleEndian.PutUint64(dst[:StatusLen], statusMagic|uint64(code))
+	_ = dst[StatusLen-1]
+	binary.LittleEndian.PutUint64(dst, statusMagic|uint64(code))
 }
 
 // ParseStatus reads a status frame from the first StatusLen bytes of src. If ok
 // is false the bytes are no status frame: the peer speaks version 1, and the
 // connection is out of step and has to be closed. It panics if src is shorter.
 func ParseStatus(src []byte) (code uint32, ok bool) {
-	v := binary.LittleEndian.Uint64(src[:StatusLen])
+	_ = src[StatusLen-1]
+	v := binary.LittleEndian.Uint64(src)
 	return uint32(v), v&^0xFFFFFFFF == statusMagic
 }
 
