@@ -6,7 +6,7 @@ func TestAppendStringEscapes(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
 		"empty":              {"", `""`},
 		"plain":              {"127.0.0.1:15004", `"127.0.0.1:15004"`},
-		"slash and DEL":      {"a/b\x7f", "\"a/b\x7f\""},
+		"printable":          {" !/[]~\x7f", "\" !/[]~\x7f\""},
 		"quote, backslash":   {`"\`, `"\"\\"`},
 		"short escapes":      {"\b\f\n\r\t", `"\b\f\n\r\t"`},
 		"other controls":     {"\x00\x1f\x0b", `"\u0000\u001f\u000b"`},

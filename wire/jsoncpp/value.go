@@ -92,9 +92,6 @@ func (v Value) Text() (text string, ok bool) {
 // Uint64 returns the number that v holds; ok is false unless v is a plain
 // decimal integer from 0 to 2^64-1.
 func (v Value) Uint64() (n uint64, ok bool) {
-	if v.Kind() != Number {
-		return 0, false
-	}
 	n, err := strconv.ParseUint(string(v), 10, 64)
 	return n, err == nil
 }

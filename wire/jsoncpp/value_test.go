@@ -22,12 +22,13 @@ func TestMembersComeInOrderWithTheirText(t *testing.T) {
 		Key, Value string
 		Kind       Kind
 	}
-	v := mustParse(t, `{ "a" : 1 ,"\u0062\n":"x}\"]", "":{"}":"{"},/* "c":1, */"d":[[],{}] ,"a":null,"e":-1.5e3/**/,"f":true}`)
+	v := mustParse(t, `{ "a" : 1 ,"\u0062\n":"x}\"]", "":{"}":"{"},/* "c":1, */"d":[[/*]]*/],//]"
+{}] ,"a":null,"e":-1.5e3/**/,"f":true}`)
 	want := []member{
 		{"a", "1", Number},
 		{"b\n", `"x}\"]"`, String},
 		{"", `{"}":"{"}`, Object},
-		{"d", "[[],{}]", Array},
+		{"d", "[[/*]]*/],//]\"\n{}]", Array},
 		{"a", "null", Null},
 		{"e", "-1.5e3", Number},
 		{"f", "true", Bool},
