@@ -79,7 +79,7 @@ func Append(dst []byte, f Frame) []byte {
 func Read(r io.Reader, limit uint64) (Frame, error) {
 	var head [lengthLen]byte
 	if got, err := io.ReadFull(r, head[:]); err != nil {
-		if got == 0 && errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) {
 			return Frame{}, io.EOF
 		}
 		return Frame{}, &Error{Kind: Truncated, Length: lengthLen, Got: uint64(got), Cause: err}
