@@ -155,9 +155,6 @@ func parseRuns(v jsoncpp.Value, buffers, protocols int) ([]BufferRun, error) {
 }
 
 func pair(v jsoncpp.Value) (count, mask uint64, ok bool) {
-	if v.Kind() != jsoncpp.Array {
-		return 0, 0, false
-	}
 	n := 0
 	for element := range v.Elements() {
 		value, isNumber := element.Uint64()

@@ -147,6 +147,9 @@ func TestPeersWithoutDescriptorAreNotAvailable(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want ErrNotAvailable", text, got, err)
 		}
 	}
+	if _, err := Parse([]byte("[5]")); !strings.Contains(err.Error(), `an array "[5]"`) {
+		t.Errorf("%v does not say what the peer sent", err)
+	}
 }
 
 func TestBadFieldsAreNamed(t *testing.T) {

@@ -178,7 +178,7 @@ func TestTextAndNumbersSurviveExactly(t *testing.T) {
 	d.Buffers = []Buffer{
 		{Name: "a\\n", Addr: math.MaxUint64 - 1, Length: 1},
 		{Name: "a\n", Addr: 1<<53 + 1, Length: 1<<53 + 1},
-		{Name: "a\n", Addr: 1, Length: math.MaxUint64 - 1},
+		{Name: "b\n", Addr: 1, Length: math.MaxUint64 - 1},
 	}
 	got, err := Parse(Append(nil, d))
 	if err != nil {

@@ -26,6 +26,7 @@ func TestValidateRefusesWhatNobodyCouldRead(t *testing.T) {
 		"length 0":           {func(d *Descriptor) { d.Buffers[1].Length = 0 }, "buffers[1].length"},
 		"no buffer name":     {func(d *Descriptor) { d.Buffers[0].Name = "" }, "buffers[0].name"},
 		"range that wraps":   {func(d *Descriptor) { d.Buffers[0].Length = math.MaxUint64 - 4095 }, "buffers[0].length"},
+		"longest length":     {func(d *Descriptor) { d.Buffers[0].Length = math.MaxUint64 }, "buffers[0].length"},
 		"min 0":              {func(d *Descriptor) { d.Moonpath.Min = 0 }, "moonpath.min"},
 		"min above schema":   {func(d *Descriptor) { d.Moonpath.Min = 2 }, "moonpath.min"},
 		"no incarnation":     {func(d *Descriptor) { d.Moonpath.Incarnation = 0 }, "moonpath.incarnation"},
