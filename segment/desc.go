@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"net"
 	"slices"
 	"strconv"
@@ -181,8 +182,13 @@ func (d *Desc) runs() []segjson.BufferRun {
 	return runs
 }
 
-// notAvailable is the fault for a peer whose descriptor cannot be had.
+// notAvailable is the fault for a peer whose descriptor cannot be had. What the directory says stands, if it
+// says it in full.
 func notAvailable(name string, cause error) *xfer.Fault {
+	var f *xfer.Fault
+	if errors.As(cause, &f) {
+		return f
+	}
 	code := xfer.CodeOf(cause)
 	if code == xfer.Context {
 		code = xfer.Metadata
