@@ -26,10 +26,3 @@ func TestAppendStringEscapes(t *testing.T) {
 		}
 	}
 }
-
-func TestAllocsOfAppendString(t *testing.T) {
-	dst := make([]byte, 0, 128)
-	if got := testing.AllocsPerRun(100, func() { dst = AppendString(dst[:0], "a\"ü😀\xff") }); got != 0 {
-		t.Errorf("%v allocations with enough capacity, want none", got)
-	}
-}

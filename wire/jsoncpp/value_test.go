@@ -192,20 +192,3 @@ func TestAppendingToAValueLeavesTheTextAlone(t *testing.T) {
 		t.Errorf("the text became %q", text)
 	}
 }
-
-func TestAllocsOfWalking(t *testing.T) {
-	text := []byte(`{"unread":[[["deep"]],{"a":"b"}],"n":12}`)
-	var sum uint64
-	got := testing.AllocsPerRun(100, func() {
-		v, _ := Parse(text)
-		for key, value := range v.Members() {
-			if string(key) == "n" {
-				n, _ := value.Uint64()
-				sum += n
-			}
-		}
-	})
-	if got > 1 || sum == 0 { // one for the open brackets
-		t.Errorf("%v allocations for a walk, want at most 1", got)
-	}
-}

@@ -239,11 +239,12 @@ func TestBuffersWithoutAddressAreSkippedForOtherProtocols(t *testing.T) {
 }
 
 func TestNumberOfBuffersIsBounded(t *testing.T) {
-	const entry = `{"addr":1,"length":1,"name":"h"},`
+	// Entries that are skipped count as well, and are the fastest to read.
 	list := func(n int) []byte {
-		return []byte(plain.with("buffers", "["+strings.TrimSuffix(strings.Repeat(entry, n), ",")+"]").String())
+		entries := "[" + strings.TrimSuffix(strings.Repeat("{},", n), ",") + "]"
+		return []byte(plain.with("protocol", `"cxl"`).with("buffers", entries).String())
 	}
-	if d, err := Parse(list(MaxBuffers)); err != nil || len(d.Buffers) != MaxBuffers {
+	if _, err := Parse(list(MaxBuffers)); err != nil {
 		t.Errorf("at the bound: %v", err)
 	}
 	_, err := Parse(list(MaxBuffers + 1))
