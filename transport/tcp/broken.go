@@ -24,7 +24,7 @@ func (l *lane) run(given *link) {
 			case <-l.r.ctx.Done():
 				return
 			}
-			if redial && !l.workWaits() {
+			if redial && (!l.workWaits() || l.r.undecided()) {
 				continue
 			}
 			k, err := l.r.dial(l.r.ctx, redial)
@@ -64,12 +64,14 @@ func (l *lane) connect(k link) bool {
 		return true
 	}
 	l.lockPump()
+	l.allocate()
 	l.sendMu.Lock()
 	closed := l.r.ctx.Err() != nil
 	if !closed {
 		l.link, l.conn, l.stream = k, k.conn, stream
 		l.answers, l.broke, l.refused, l.early = 0, nil, false, false
 		l.stalled.Store(false)
+		l.hurry.Store(false)
 	}
 	l.sendMu.Unlock()
 	l.failed.Store(false)
@@ -117,8 +119,8 @@ func (l *lane) unreachable(err error) {
 //   - The peer refused the one at head (and closes, since it is no moonpath peer): that one fails. A server
 //     works strictly in order, so those behind it were not executed: they are sent again.
 //   - The peer ended the connection without a word, or a reset discarded it: it has let go of all of them,
-//     and any of them may be the reason. They are sent again one by one, by the serial connection. A write
-//     may then happen twice, with the same bytes at the same place, within its task.
+//     and any of them may be the reason. They are sent again one by one, by the serial connection, before the
+//     lane connects again. A write may then happen twice, with the same bytes at the same place, within its task.
 //   - We ended it, because nothing moved: the peer may still execute what its socket holds. They fail, writes
 //     with unknown remote state.
 //
@@ -133,7 +135,7 @@ func (l *lane) broken(err error) {
 	if !l.idle() {
 		l.r.t.count.brokenLanes.Add(1)
 		l.count.breaks.Add(1)
-		l.fruitless++
+		l.countFruitless()
 		log.Debug("lane broken", "peer", l.conn.RemoteAddr(), "lane", l.index, "unanswered", l.tail.Load()-l.head.Load(), "error", err)
 	}
 	var alone, again []work
@@ -207,8 +209,23 @@ func (l *lane) failure(i uint64, sent bool) *xfer.Fault {
 	return nil
 }
 
-// maxFruitless is how many connections in a row may end with requests under way and no answer.
+// maxFruitless is how many connections in a row may end with requests under way and no answer, neither to them
+// nor to the serial connection, which tries the requests again.
 const maxFruitless = 3
+
+func (l *lane) countFruitless() {
+	if l.refused {
+		return
+	}
+	if heard := l.r.heard.Load(); heard != l.heard {
+		l.heard, l.fruitless = heard, 0
+	}
+	l.fruitless++
+}
+
+// undecided reports whether the serial connection has yet to find out which request made a lane's connection
+// end. It kicks the lanes when it has.
+func (r *route) undecided() bool { return !r.alone.empty() || r.serial[0].judging.Load() }
 
 func protocolError(err error) bool {
 	return err == errUnsolicited || err == errBadStatus || err == errTooEarly

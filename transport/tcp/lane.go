@@ -28,11 +28,13 @@ type lane struct {
 
 	up      atomic.Bool // connected
 	failed  atomic.Bool // could not be connected; cleared by the watcher, so that it is tried again
+	started sync.Once
 	wake    chan struct{}
 	conn    *net.TCPConn
 	link    link
 	stream  *sysx.Stream
 	stalled atomic.Bool // we ended the connection, because nothing moved
+	hurry   atomic.Bool // a canceled request is half sent: the next standstill ends the connection
 
 	pumpMu sync.Mutex    // the right to fill the ring and to write
 	kicked atomic.Bool   // there may be work that the holder of pumpMu has not seen
@@ -40,7 +42,7 @@ type lane struct {
 	chunks [takeBatch]transport.Chunk
 	works  [takeBatch]work
 
-	ring  [laneSlots]entry
+	ring  []entry       // laneSlots of them, from the first connection on
 	tail  atomic.Uint64 // next to be filled; written under pumpMu
 	sent  atomic.Uint64 // next to be sent or in the middle of it; written under sendMu
 	head  atomic.Uint64 // next to be answered; written under recvMu
@@ -55,7 +57,7 @@ type lane struct {
 	recvMu    sync.Mutex // held during each attempt to read
 	got       uint64     // bytes of the answer at head that are in
 	recvVs    []unix.Iovec
-	statuses  [laneSlots * tcpframe.StatusLen]byte
+	statuses  []byte // where status frames are read to
 	waste     []byte // where answers to canceled reads go; made on first use
 	done      []transport.Completion
 	doneBytes uint64
@@ -67,6 +69,7 @@ type lane struct {
 	progress  atomic.Uint64 // grows with every call that moved bytes
 	answers   uint64        // received on this connection
 	fruitless int           // connections in a row that brought no answer
+	heard     uint64        // route.heard at the last of them
 	count     laneCounters
 }
 
@@ -87,8 +90,27 @@ const takeBatch = 64
 
 func newLane(r *route, index int, queues transport.QueueSet, g *obs.Group) *lane {
 	return &lane{r: r, index: index, queues: queues, wake: make(chan struct{}, 1), full: make(chan struct{}, 1), passed: make(chan struct{}, 1),
-		sendVs: make([]unix.Iovec, 0, sysx.MaxVectors), recvVs: make([]unix.Iovec, 0, sysx.MaxVectors), done: make([]transport.Completion, 0, laneSlots),
 		count: laneCounters{g.Counter("requests"), g.Counter("bytes"), g.Counter("connects"), g.Counter("breaks")}}
+}
+
+// allocate makes what a lane needs once it is used: most peers never need all their lanes.
+func (l *lane) allocate() {
+	if l.ring != nil {
+		return
+	}
+	l.ring = make([]entry, laneSlots)
+	l.statuses = make([]byte, laneSlots*tcpframe.StatusLen)
+	l.sendVs = make([]unix.Iovec, 0, sysx.MaxVectors)
+	l.recvVs = make([]unix.Iovec, 0, sysx.MaxVectors)
+	l.done = make([]transport.Completion, 0, laneSlots)
+}
+
+// start begins the life of the lane, on a connection that is there already or when there is work.
+func (l *lane) start(given *link) {
+	l.started.Do(func() {
+		l.r.spawn(func() { l.run(given) })
+		l.r.spawn(l.runWriter)
+	})
 }
 
 // idle reports whether the lane has nothing to do.
@@ -99,6 +121,7 @@ func (l *lane) idle() bool { return l.tail.Load() == l.head.Load() }
 func (l *lane) kick() {
 	l.kicked.Store(true)
 	if !l.up.Load() {
+		l.start(nil)
 		rouse(l.wake)
 		return
 	}
@@ -145,7 +168,8 @@ func (l *lane) rest(ctx context.Context) bool {
 }
 
 // cancel gives back the wanted chunks that are neither half sent nor finished. What was not sent is skipped;
-// the answer to what was sent is thrown away when it comes. Holding both locks, no call touches memory.
+// the answer to what was sent is thrown away when it comes. Holding both locks, no call touches memory. One
+// that is half sent goes on, since its neighbours need the connection, unless that comes to a standstill.
 func (l *lane) cancel(wanted map[transport.Ref]bool, done []transport.Completion) []transport.Completion {
 	l.recvMu.Lock()
 	defer l.recvMu.Unlock()
@@ -154,7 +178,11 @@ func (l *lane) cancel(wanted map[transport.Ref]bool, done []transport.Completion
 	sent := l.sent.Load()
 	for i := l.head.Load(); i < l.tail.Load(); i++ {
 		e := &l.ring[i%laneSlots]
-		if e.skip || e.gone || !wanted[e.work.chunk.Ref] || i == sent && l.sendOff > 0 {
+		if e.skip || e.gone || !wanted[e.work.chunk.Ref] {
+			continue
+		}
+		if i == sent && l.sendOff > 0 {
+			l.hurry.Store(true)
 			continue
 		}
 		c := transport.Completion{Ref: e.work.chunk.Ref, Fault: interrupted()}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/moonpath-io/moonpath/obs"
 	"github.com/moonpath-io/moonpath/segment"
@@ -22,11 +23,15 @@ type route struct {
 	lanes  []*lane   // pipelined; none towards version 1
 	serial []*serial // one request at a time
 
-	ctx     context.Context
-	cancel  context.CancelFunc
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	spawnMu sync.Mutex // orders spawn and Quiesce
 	running sync.WaitGroup
-	again   backlog // to be sent again on a lane
-	alone   backlog // to be sent again by itself
+
+	again backlog       // to be sent again on a lane
+	alone backlog       // to be sent again by itself
+	heard atomic.Uint64 // answers to the serial connection
 }
 
 var _ transport.Route = (*route)(nil)
@@ -41,23 +46,24 @@ func (t *Transport) Dial(ctx context.Context, to transport.Peer, work transport.
 		r.cancel()
 		return nil, err
 	}
+	group := t.env.Obs.Group(r.desc.Name)
+	if first.version == 2 {
+		r.makeLanes(first.drains, group)
+	} else {
+		r.makeSerial(group)
+	}
 	if !t.add(r) {
 		r.cancel()
 		reset(first.conn)
 		return nil, &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageDial, Path: Name, Peer: r.desc.Name, Detail: "the transport is closed"}
 	}
-	group := t.env.Obs.Group(r.desc.Name)
-	if first.version == 2 {
-		r.startLanes(first, group)
-	} else {
-		r.startSerial(first, group)
-	}
+	r.start(&first)
 	return r, nil
 }
 
-// startLanes makes the lanes of a version 2 peer: the first for small requests, the others for bulk, and
+// makeLanes makes the lanes of a version 2 peer: the first for small requests, the others for bulk, and
 // one serial connection for suspects, which is opened when there are some.
-func (r *route) startLanes(first link, group *obs.Group) {
+func (r *route) makeLanes(drains bool, group *obs.Group) {
 	n := r.t.opt.lanes
 	for i := range n {
 		queues := transport.Set(transport.Bulk)
@@ -70,33 +76,39 @@ func (r *route) startLanes(first link, group *obs.Group) {
 		r.lanes = append(r.lanes, newLane(r, i, queues, group.Group(fmt.Sprintf("lane %d", i))))
 	}
 	var suspects transport.QueueSet
-	if !first.drains { // else a lane survives a rejection and takes them itself
+	if !drains { // else a lane survives a rejection and takes them itself
 		suspects = transport.Set(transport.Suspect)
 	}
 	r.serial = []*serial{newSerial(r, suspects, group.Group("serial"))}
-	for i, l := range r.lanes {
-		var given *link
-		if i == 0 {
-			given = &first
-		}
-		r.running.Go(func() { l.run(given) })
-		r.running.Go(l.runWriter)
-	}
-	r.running.Go(func() { r.serial[0].run(nil) })
 }
 
-// startSerial makes the connections of a version 1 peer, which knows no pipelining that we could rely on.
-func (r *route) startSerial(first link, group *obs.Group) {
+// start begins work on the first connection.
+func (r *route) start(first *link) {
+	if len(r.lanes) > 0 {
+		r.lanes[0].start(first)
+		first = nil
+	}
+	for _, s := range r.serial {
+		given := first
+		first = nil
+		r.spawn(func() { s.run(given) })
+	}
+}
+
+// spawn runs f in a goroutine that Quiesce waits for; it does nothing once the route is over.
+func (r *route) spawn(f func()) {
+	r.spawnMu.Lock()
+	defer r.spawnMu.Unlock()
+	if r.ctx.Err() == nil {
+		r.running.Go(f)
+	}
+}
+
+// makeSerial makes the connections of a version 1 peer, which knows no pipelining that we could rely on.
+func (r *route) makeSerial(group *obs.Group) {
 	every := transport.Set(transport.Small, transport.Bulk, transport.Suspect)
 	for i := range r.t.opt.lanes {
 		r.serial = append(r.serial, newSerial(r, every, group.Group(fmt.Sprintf("serial %d", i))))
-	}
-	for i, s := range r.serial {
-		var given *link
-		if i == 0 {
-			given = &first
-		}
-		r.running.Go(func() { s.run(given) })
 	}
 }
 
@@ -189,7 +201,9 @@ func (r *route) Cancel(refs []transport.Ref) {
 // where something is.
 func (r *route) Quiesce(ctx context.Context) transport.Quietness {
 	quiet := r.rest(ctx)
+	r.spawnMu.Lock()
 	r.cancel()
+	r.spawnMu.Unlock()
 	for _, l := range r.lanes {
 		l.close()
 	}

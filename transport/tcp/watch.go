@@ -20,6 +20,12 @@ type mark struct {
 	since    time.Time
 }
 
+const (
+	watchEvery = 250 * time.Millisecond
+	// standstill is how long a connection with a half-sent request that was canceled may not move.
+	standstill = time.Second
+)
+
 func (w *watcher) start(t *Transport) {
 	w.quit = make(chan struct{})
 	w.running.Go(func() { w.run(t) })
@@ -31,7 +37,7 @@ func (w *watcher) stop() {
 }
 
 func (w *watcher) run(t *Transport) {
-	tick := time.NewTicker(max(min(t.opt.stall/8, time.Second), time.Millisecond))
+	tick := time.NewTicker(max(min(t.opt.stall/8, watchEvery), time.Millisecond))
 	defer tick.Stop()
 	seen := make(map[any]mark)
 	for {
@@ -47,24 +53,28 @@ func (w *watcher) run(t *Transport) {
 // look ends what has stalled; it returns the marks of all connections on which something is owed.
 func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 	marks := make(map[any]mark, len(seen))
-	stalled := func(key any, progress uint64) bool {
+	stalled := func(key any, progress uint64, limit time.Duration) bool {
 		m, known := seen[key]
 		if !known || m.progress != progress {
 			m = mark{progress, now}
 		}
 		marks[key] = m
-		return now.Sub(m.since) >= t.opt.stall
+		return now.Sub(m.since) >= limit
 	}
 	for _, r := range t.all() {
 		for _, l := range r.lanes {
 			l.failed.Store(false)
-			if l.up.Load() && !l.idle() && stalled(l, l.progress.Load()) {
+			limit := t.opt.stall
+			if l.hurry.Load() {
+				limit = min(limit, standstill)
+			}
+			if l.up.Load() && !l.idle() && stalled(l, l.progress.Load(), limit) {
 				l.stall()
 			}
 		}
 	}
 	for _, s := range t.accept.all() {
-		if s.owed.Load() && stalled(s, s.progress.Load()) {
+		if s.owed.Load() && stalled(s, s.progress.Load(), t.opt.stall) {
 			t.log.Warn("session ended: no byte moved", "peer", s.conn.RemoteAddr(), "for", t.opt.stall)
 			reset(s.conn)
 		}
