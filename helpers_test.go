@@ -2,7 +2,9 @@ package moonpath_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/moonpath-io/moonpath"
 	"github.com/moonpath-io/moonpath/xfer"
@@ -11,11 +13,7 @@ import (
 // open opens the segment of another engine.
 func open(t testing.TB, from, to *moonpath.Engine) moonpath.SegmentID {
 	t.Helper()
-	id, err := from.OpenSegment(to.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	return openName(t, from, to.Name())
 }
 
 // pinned returns what makes requests insist on a transport.
@@ -26,6 +24,55 @@ func pinned(t testing.TB, e *moonpath.Engine, protocol string) moonpath.Pin {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// openName opens a segment by name.
+func openName(t testing.TB, e *moonpath.Engine, name string) moonpath.SegmentID {
+	t.Helper()
+	id, err := e.OpenSegment(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// batchID allocates a batch by Mooncake's verb; what is unfinished ends with the engine.
+func batchID(t testing.TB, e *moonpath.Engine, capacity int) moonpath.BatchID {
+	t.Helper()
+	id, err := e.AllocateBatchID(capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// await polls a batch until it has ended, as callers of Mooncake do.
+func await(t testing.TB, e *moonpath.Engine, id moonpath.BatchID) moonpath.Status {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; runtime.Gosched() {
+		s, err := e.GetBatchTransferStatus(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.State.Terminal() {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("batch %d does not end", id)
+		}
+	}
+}
+
+// counter returns one of an engine's counters.
+func counter(t testing.TB, e *moonpath.Engine, path, name string) int64 {
+	t.Helper()
+	for _, s := range e.Counters() {
+		if s.Path == path && s.Name == name {
+			return s.Value
+		}
+	}
+	t.Fatalf("no counter %s of %s", name, path)
+	return 0
 }
 
 // newBatch returns a batch that is closed with the test.
