@@ -9,7 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -127,11 +126,12 @@ func newIncarnation() uint64 {
 	}
 }
 
-// hostIdentity is a hash of the kernel's boot id: equal on one running kernel, telling nothing else.
+// hostIdentity is a hash of the kernel's boot id: equal on one running kernel, telling nothing else. It is
+// empty, which says nothing, where the boot id cannot be read.
 var hostIdentity = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return strings.Repeat("0", 16)
+		return ""
 	}
 	sum := sha256.Sum256(id)
 	return hex.EncodeToString(sum[:8])
