@@ -145,11 +145,24 @@ func (s *Stream) Read(vs []unix.Iovec) (n int, err error) {
 	return s.read.result(s.raw.Read(s.read.wait), true)
 }
 
+// TryRead makes one attempt to read into vs; n 0 without an error means that nothing is there. The stream has
+// no flow for reading.
+func (s *Stream) TryRead(vs []unix.Iovec) (n int, err error) {
+	s.read.vs = vs
+	return s.read.result(s.raw.Read(s.read.try), true)
+}
+
+// WriteSome writes as much of vs as one call takes, parking while the socket is full. The stream has no flow
+// for writing.
+func (s *Stream) WriteSome(vs []unix.Iovec) (n int, err error) {
+	s.write.vs = vs[:min(len(vs), MaxVectors)]
+	return s.write.result(s.raw.Write(s.write.wait), false)
+}
+
 // Write writes all of vs, parking while the socket is full. vs is used up. The stream has no flow for writing.
 func (s *Stream) Write(vs []unix.Iovec) error {
 	for len(vs) > 0 {
-		s.write.vs = vs[:min(len(vs), MaxVectors)]
-		n, err := s.write.result(s.raw.Write(s.write.wait), false)
+		n, err := s.WriteSome(vs)
 		if err != nil {
 			return err
 		}

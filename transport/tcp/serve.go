@@ -21,13 +21,16 @@ type session struct {
 	t      *Transport
 	conn   *net.TCPConn
 	stream *sysx.Stream
+	begun  bool // the first frame has been taken: a hello comes too late
 	hello  bool // the peer is a moonpath engine that knows who we are
+	drains bool // it asked to stay connected after a rejection
 
 	in   []byte // bounce buffer
 	vs   [2]unix.Iovec
 	r, w int // unread input is in[r:w]
 
 	out    []unix.Iovec // answers: status frames and payloads of reads
+	reads  span         // encloses the memory of the payloads in out
 	status []byte       // memory of queued status frames
 	held   []mem.Lease  // regions that out refers to, or that requests to come may use
 	answer [tcpframe.HelloAnswerLen]byte
@@ -64,6 +67,7 @@ func (s *session) run() {
 	defer mem.ExpectFaults()()
 	for s.exchange() {
 	}
+	s.flush() // what was done before the request that ended the session is answered
 	s.release()
 	s.addUp()
 	s.conn.Close()
@@ -85,11 +89,13 @@ func (s *session) exchange() bool {
 	h := tcpframe.ParseHeader(s.in[s.r:])
 	frame := s.in[s.r : s.r+tcpframe.HeaderLen]
 	s.r += tcpframe.HeaderLen
-	s.requests++
-	v2 := h.Opcode&tcpframe.OpV2 != 0
-	if h.Opcode == tcpframe.OpHello {
+	first := !s.begun
+	s.begun = true
+	if first && h.Opcode == tcpframe.OpHello {
 		return s.greet(frame)
 	}
+	s.requests++
+	v2 := h.Opcode&tcpframe.OpV2 != 0
 	op := h.Opcode &^ tcpframe.OpV2
 	code, lease := s.check(op, h)
 	if code != tcpframe.OK {
@@ -98,10 +104,33 @@ func (s *session) exchange() bool {
 	s.bytes += h.Size
 	memory := lease.View(h.Addr-uint64(lease.Region.Addr), h.Size)
 	if op == tcpframe.OpWrite {
+		// Answers to earlier reads are still in place, and must not show what is written after them.
+		if s.reads.meets(h.Addr, h.Size) && !s.flush() {
+			return false
+		}
 		return s.store(memory) && (!v2 || s.confirm(h.Size))
 	}
-	return (!v2 || s.acknowledge(tcpframe.OK)) && s.load(memory)
+	if v2 && !s.acknowledge(tcpframe.OK) {
+		return false
+	}
+	if !s.load(memory) {
+		return false
+	}
+	s.reads.add(h.Addr, h.Size)
+	return true
 }
+
+// span is a range of addresses; the zero span is empty.
+type span struct{ low, high uint64 }
+
+func (p *span) add(addr, n uint64) {
+	if p.high == 0 {
+		p.low = addr
+	}
+	p.low, p.high = min(p.low, addr), max(p.high, addr+n)
+}
+
+func (p *span) meets(addr, n uint64) bool { return addr < p.high && addr+n > p.low }
 
 // fill reads until a whole header is there. Whatever is owed goes out first, and no region is held while
 // waiting. A connection without a byte may stay for ever; one with part of a header has two seconds.
@@ -142,6 +171,20 @@ func (s *session) fill() bool {
 func (s *session) readInto(b []byte) (int, error) {
 	s.vs[0] = sysx.Vec(b)
 	return s.stream.Read(s.vs[:1])
+}
+
+// readDry reads; if nothing is there, what is owed goes out before it waits.
+func (s *session) readDry(vs []unix.Iovec) (int, error) {
+	if len(s.out) > 0 {
+		n, err := s.stream.TryRead(vs)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		if !s.flush() {
+			return 0, net.ErrClosed
+		}
+	}
+	return s.stream.Read(vs)
 }
 
 // check validates a header against the live registrations, as the published engine does (wire spec, section
@@ -205,7 +248,7 @@ func (s *session) store(memory []byte) bool {
 		if len(rest) <= callBytes {
 			n = 2
 		}
-		m, err := s.stream.Read(s.vs[:n])
+		m, err := s.readDry(s.vs[:n])
 		if err != nil {
 			return false
 		}
@@ -264,12 +307,18 @@ func (s *session) queue(frame []byte) {
 
 // flush writes all queued answers.
 func (s *session) flush() bool {
-	if len(s.out) == 0 {
-		return true
+	var err error
+	for vs := s.out; len(vs) > 0 && err == nil; {
+		var n int
+		n, err = s.stream.WriteSome(vs)
+		if err == unix.EFAULT && len(vs) > 1 {
+			// Some payload is not mapped, and the whole call failed; what lies before it is owed.
+			n, err = s.stream.WriteSome(vs[:1])
+		}
+		vs = sysx.Advance(vs, n)
+		s.progress.Add(1)
 	}
-	err := s.stream.Write(s.out)
-	s.out, s.status, s.unanswered = s.out[:0], s.status[:0], 0
-	s.progress.Add(1)
+	s.out, s.status, s.reads, s.unanswered = s.out[:0], s.status[:0], span{}, 0
 	return err == nil
 }
 
@@ -283,11 +332,9 @@ func (s *session) reject(h tcpframe.Header, op byte, v2 bool, code uint32) bool 
 		return false
 	}
 	if !s.hello {
-		s.acknowledge(tcpframe.AddressRejected) // the one refusal that published peers know
-		s.flush()
-		return false
+		code = tcpframe.AddressRejected // the one refusal that published peers know
 	}
-	if !s.acknowledge(code) || !s.flush() {
+	if !s.acknowledge(code) || !s.flush() || !s.drains {
 		return false
 	}
 	return op != tcpframe.OpWrite || h.Size <= drainLimit && s.discard(int(h.Size))
@@ -313,11 +360,10 @@ func (s *session) discard(n int) bool {
 
 // greet answers a hello: it proves which process owns the port, before anything else is said.
 func (s *session) greet(frame []byte) bool {
-	a := tcpframe.HelloAnswer{Code: tcpframe.OK, Incarnation: s.t.env.Incarnation, DrainLimit: drainLimit}
+	a := tcpframe.HelloAnswer{Code: tcpframe.OK, Incarnation: s.t.env.Incarnation}
 	hello, err := tcpframe.ParseHello(frame)
 	if err != nil {
-		s.acknowledge(tcpframe.AddressRejected)
-		s.flush()
+		s.acknowledge(tcpframe.AddressRejected) // as for any unknown opcode
 		return false
 	}
 	version, common := hello.Choose(tcpframe.HelloVersion, tcpframe.HelloVersion)
@@ -328,10 +374,10 @@ func (s *session) greet(frame []byte) bool {
 		a.Code = tcpframe.VersionRejected
 	default:
 		a.Version, a.Features = version, hello.Features&tcpframe.FeatureDrain
-		s.hello = a.Features&tcpframe.FeatureDrain != 0
-	}
-	if !s.flush() {
-		return false
+		s.hello, s.drains = true, a.Features != 0
+		if s.drains {
+			a.DrainLimit = drainLimit
+		}
 	}
 	tcpframe.PutHelloAnswer(&s.answer, a)
 	s.out = append(s.out, sysx.Vec(s.answer[:]))
