@@ -72,7 +72,10 @@ func (b *Batch) Cancel() { b.inner.Cancel() }
 func (b *Batch) Reset() error { return b.inner.Reset() }
 
 // Close cancels what is unfinished and returns when nothing touches local memory any more.
-func (b *Batch) Close() error { return b.inner.Close() }
+func (b *Batch) Close() error {
+	b.engine.notes.drop(b.ID())
+	return b.inner.Close()
+}
 
 // beforeUse fetches descriptions anew where the settings forbid a cache (MC_DISABLE_METACACHE).
 func (e *Engine) beforeUse(ctx context.Context, rs []Request) error {
