@@ -68,8 +68,15 @@ func (b *Batch) Report() *Report { return b.inner.Report() }
 // Cancel asks for the unfinished tasks to end soon, as Canceled.
 func (b *Batch) Cancel() { b.inner.Cancel() }
 
-// Reset empties the batch for reuse; BatchBusy while a task is unfinished.
-func (b *Batch) Reset() error { return b.inner.Reset() }
+// Reset empties the batch for reuse; BatchBusy while a task is unfinished. A notification that was to follow
+// the tasks and has not been sent is forgotten.
+func (b *Batch) Reset() error {
+	if err := b.inner.Reset(); err != nil {
+		return err
+	}
+	b.engine.notes.drop(b.ID())
+	return nil
+}
 
 // Close cancels what is unfinished and returns when nothing touches local memory any more.
 func (b *Batch) Close() error {

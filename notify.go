@@ -3,6 +3,7 @@ package moonpath
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/moonpath-io/moonpath/metadata/p2p"
 	"github.com/moonpath-io/moonpath/xfer"
@@ -69,6 +70,8 @@ func (e *Engine) Probe(ctx context.Context, name string) error {
 
 // noteTable holds the notifications that wait for their batch to complete.
 type noteTable struct {
+	size atomic.Int32 // of pending, so that engines without notifications take no lock
+
 	mu      sync.Mutex
 	pending map[BatchID]pendingNote
 }
@@ -85,25 +88,29 @@ func (t *noteTable) put(id BatchID, n pendingNote) {
 		t.pending = make(map[BatchID]pendingNote)
 	}
 	t.pending[id] = n
+	t.size.Store(int32(len(t.pending)))
 }
 
-func (t *noteTable) drop(id BatchID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.pending, id)
-}
+func (t *noteTable) drop(id BatchID) { t.take(id) }
 
 // take removes the note of a batch.
 func (t *noteTable) take(id BatchID) (pendingNote, bool) {
+	if t.size.Load() == 0 {
+		return pendingNote{}, false
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, found := t.pending[id]
 	delete(t.pending, id)
+	t.size.Store(int32(len(t.pending)))
 	return n, found
 }
 
-// waiting reports whether any batch has a note, so that a poll of one without costs nothing.
+// waiting reports whether the batch has a note.
 func (t *noteTable) waiting(id BatchID) bool {
+	if t.size.Load() == 0 {
+		return false
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, found := t.pending[id]

@@ -196,3 +196,17 @@ func TestNotifyAndProbeOfADeadPeerFail(t *testing.T) {
 	requireFault(t, e.ProbePeerAlive(id), xfer.Socket)
 	requireFault(t, e.Probe(t.Context(), target.Name()), xfer.Socket)
 }
+
+func TestResetForgetsTheNotify(t *testing.T) {
+	e, target, good, bad := notifyPair(t)
+	b := newBatch(t, e, 1)
+	if err := e.SubmitTransferWithNotify(b.ID(), []moonpath.Request{bad}, moonpath.Notify{Name: "lost"}); err != nil {
+		t.Fatal(err)
+	}
+	requireFault(t, b.Wait(t.Context()), xfer.Refused)
+	transfer(t, b, good)
+	await(t, e, b.ID())
+	if got := target.GetNotifies(); len(got) != 0 {
+		t.Errorf("arrived %v, want nothing", got)
+	}
+}
