@@ -3,6 +3,8 @@ package tcp
 //moonpath:hot
 
 import (
+	"errors"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/moonpath-io/moonpath/internal/sysx"
@@ -29,8 +31,7 @@ func (l *lane) pump(calls int) {
 			calls--
 			n, err := l.stream.TryWriteFlow()
 			if err != nil {
-				// The reader sees the end of the connection too, and cleans up.
-				l.conn.Close()
+				l.cannotWrite(err)
 				l.pumpMu.Unlock()
 				return
 			}
@@ -56,7 +57,7 @@ func (l *lane) runWriter() {
 			return
 		}
 		if _, err := l.stream.WriteFlow(); err != nil {
-			l.conn.Close()
+			l.cannotWrite(err)
 			l.pumpMu.Unlock()
 			continue
 		}
@@ -67,6 +68,15 @@ func (l *lane) runWriter() {
 
 // maxWriterCalls lets the writer go on without being woken for each call.
 const maxWriterCalls = 1 << 30
+
+// cannotWrite leaves the rest to the reader. If the peer has ended the connection, the reader first finds what
+// came before the end: answers, and the rejection that is the reason for it. pumpMu is held.
+func (l *lane) cannotWrite(err error) {
+	l.up.Store(false)
+	if !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, unix.EPIPE) {
+		l.conn.Close()
+	}
+}
 
 func (l *lane) unsent() bool { return l.sent.Load() < l.tail.Load() }
 

@@ -34,6 +34,7 @@ type serial struct {
 	current  transport.Ref
 	busy     bool
 	canceled atomic.Bool
+	judging  atomic.Bool // the request under way is one that a broken lane left behind
 	count    laneCounters
 }
 
@@ -61,13 +62,18 @@ func (s *serial) run(given *link) {
 		}
 		for s.r.ctx.Err() == nil && s.one() {
 		}
+		if s.r.ctx.Err() == nil && len(s.r.lanes) > 0 {
+			s.r.Kick() // lanes may wait for a verdict
+		}
 	}
 }
 
 // one takes and serves one request; false means that there is none.
 func (s *serial) one() bool {
 	var ws [1]work
+	s.judging.Store(true)
 	if s.r.alone.take(ws[:]) == 0 {
+		s.judging.Store(false)
 		var cs [1]transport.Chunk
 		if s.r.source.Take(transport.Want{Bytes: pieceBytes, Piece: pieceBytes, Queues: s.queues}, cs[:]) == 0 {
 			return false
@@ -81,6 +87,9 @@ func (s *serial) one() bool {
 	s.count.requests.Add(1)
 	s.count.bytes.Add(w.chunk.Len)
 	s.r.source.Done([]transport.Completion{c})
+	if s.judging.Swap(false) && s.r.alone.empty() {
+		s.r.Kick()
+	}
 	return true
 }
 
@@ -107,6 +116,7 @@ func (s *serial) serve(w *work) transport.Completion {
 				if !errors.As(err, &f) {
 					f = s.r.fault(xfer.Socket, xfer.StageDial, "connection failed", err)
 				}
+				s.r.source.Done(s.r.alone.fail(f, nil))
 				return w.given(f)
 			}
 			s.setLink(k)
@@ -289,6 +299,7 @@ func (s *serial) status() (uint32, error) {
 	if !ok {
 		return 0, errBadStatus
 	}
+	s.r.heard.Add(1)
 	return code, nil
 }
 
