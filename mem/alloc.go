@@ -55,6 +55,10 @@ func (m *Mapping) touch() {
 	if unix.Madvise(m.bytes, unix.MADV_POPULATE_WRITE) == nil {
 		return
 	}
+	m.touchByHand()
+}
+
+func (m *Mapping) touchByHand() {
 	for i := 0; i < len(m.bytes); i += unix.Getpagesize() {
 		m.bytes[i] = 0
 	}

@@ -18,10 +18,10 @@ type Region struct {
 	Location string // "cpu:0", "*"
 	Remote   bool   // peers may reach it
 
-	base   unsafe.Pointer // unsafe.Add does all arithmetic
-	pin    *runtime.Pinner
+	base   unsafe.Pointer  // of the slice that all arithmetic is done on
+	pinned *runtime.Pinner // nil for memory that Go does not manage
 	uses   atomic.Int64
-	closed atomic.Bool
+	closed atomic.Bool   // set by the one call of Table.Close that may remove the region
 	idle   chan struct{} // one slot, filled by the last Release after Close
 }
 
@@ -34,10 +34,8 @@ func (r *Region) Bytes() []byte { return unsafe.Slice((*byte)(r.base), r.Len) }
 // InUse returns how many leases are out.
 func (r *Region) InUse() int64 { return r.uses.Load() }
 
-// Close refuses new leases and waits until the last one is given back or ctx ends. After an error the
-// region stays closed and Close can be called again to wait on.
-func (r *Region) Close(ctx context.Context) error {
-	r.closed.Store(true)
+// drain waits until the last lease of a closed region is given back or ctx ends.
+func (r *Region) drain(ctx context.Context) error {
 	for r.uses.Load() != 0 {
 		select {
 		case <-r.idle:
@@ -45,14 +43,8 @@ func (r *Region) Close(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if r.pin != nil {
-		r.pin.Unpin()
-	}
 	return nil
 }
-
-// reopen takes back a Close that could not finish.
-func (r *Region) reopen() { r.closed.Store(false) }
 
 // Lease keeps a region usable: Unregister waits for it. The zero Lease holds nothing.
 type Lease struct{ Region *Region }
@@ -80,10 +72,10 @@ func (l Lease) View(off, n uint64) []byte {
 	if off > l.Region.Len || n > l.Region.Len-off {
 		panic("mem: view outside the region")
 	}
-	return unsafe.Slice((*byte)(unsafe.Add(l.Region.base, off)), n)
+	return l.Region.Bytes()[off : off+n : off+n]
 }
 
-// acquire counts first and looks at closed second, Close does the reverse: one of the two always sees
+// acquire counts first and looks at closed second, Table.Close does the reverse: one of the two always sees
 // the other.
 func (r *Region) acquire() (Lease, bool) {
 	r.uses.Add(1)
@@ -94,11 +86,8 @@ func (r *Region) acquire() (Lease, bool) {
 	return Lease{r}, true
 }
 
-// pointer turns a registered number into the pointer that all arithmetic starts from.
+// pointer turns a registered number into the pointer that Bytes starts from.
 func pointer(a xfer.Addr) unsafe.Pointer {
 	u := uintptr(a)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&u))
 }
-
-// AddrOf returns the address of a buffer that the Go heap does not hold, such as Mapping.Bytes.
-func AddrOf(b []byte) xfer.Addr { return xfer.Addr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,9 +32,12 @@ type Table struct {
 	lastID xfer.RegionID
 }
 
+// firstPage is the length of the page at address 0.
+const firstPage = 4096
+
 // Register adds all of specs in one new version of the table, or none of them. It fails with
-// AddressOverlapped if a range shares a byte with another, with InvalidArgument for an empty range, address
-// 0 or a range that wraps, and with NotSupportedTransport for a location on a device.
+// AddressOverlapped if a range shares a byte with another, with InvalidArgument for an empty range, an
+// address in the first page or a range that wraps, and with NotSupportedTransport for a location on a device.
 func (t *Table) Register(specs []Spec) ([]*Region, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,9 +45,7 @@ func (t *Table) Register(specs []Spec) ([]*Region, error) {
 	regions := make([]*Region, 0, len(specs))
 	undo := func(err error) ([]*Region, error) {
 		for _, r := range regions {
-			if r.pin != nil {
-				r.pin.Unpin()
-			}
+			unpin(r.pinned)
 		}
 		return nil, err
 	}
@@ -55,9 +55,7 @@ func (t *Table) Register(specs []Spec) ([]*Region, error) {
 			return undo(err)
 		}
 		if o := root.overlap(r.Addr, r.Len); o != nil {
-			if r.pin != nil {
-				r.pin.Unpin()
-			}
+			unpin(r.pinned)
 			return undo(registerFault(xfer.AddressOverlapped, r.Addr, r.Len, fmt.Sprintf("overlaps the registration %#x + %d", uint64(o.Addr), o.Len)))
 		}
 		id++
@@ -88,6 +86,8 @@ func newRegion(s *Spec) (*Region, error) {
 		return nil, registerFault(xfer.InvalidArgument, addr, length, "length is 0")
 	case addr == 0:
 		return nil, registerFault(xfer.InvalidArgument, addr, length, "address 0 would make the descriptor unreadable for every peer")
+	case addr < firstPage:
+		return nil, registerFault(xfer.InvalidArgument, addr, length, "nothing is ever mapped in the first page, and the Go runtime takes pointers into it for corruption")
 	case length > xfer.MaxLength || uint64(addr) > math.MaxUint64-length:
 		return nil, registerFault(xfer.InvalidArgument, addr, length, "the range leaves the address space")
 	case !hostLocation(r.Location):
@@ -95,8 +95,7 @@ func newRegion(s *Spec) (*Region, error) {
 			fmt.Sprintf("location %q names device memory, which no transport of this version serves; use \"cpu:N\" or \"*\"", r.Location))
 	}
 	if s.Bytes != nil {
-		r.pin = new(runtime.Pinner)
-		r.pin.Pin(&s.Bytes[0])
+		r.pinned = pin(&s.Bytes[0])
 	} else {
 		r.base = pointer(addr)
 	}
@@ -134,31 +133,43 @@ func (t *Table) Lookup(addrs []xfer.Addr) ([]*Region, error) {
 }
 
 // Close revokes regions: no new lease is given, and Close waits until the leases that are out have come
-// back. If ctx ends first all regions are open again, and the error is BatchBusy with ctx's as its cause.
+// back. After success the regions belong to the caller, who removes them. If ctx ends first all regions are open
+// again, and the error is BatchBusy with ctx's as its cause. A region that another call has closed gives
+// AddressNotRegistered, and the others stay open.
 func (t *Table) Close(ctx context.Context, regions []*Region) error {
-	for _, r := range regions {
-		r.closed.Store(true)
+	for i, r := range regions {
+		if r.closed.Swap(true) {
+			reopen(regions[:i])
+			f := registerFault(xfer.AddressNotRegistered, r.Addr, r.Len, "is being unregistered by another call")
+			f.Next = "unregister memory once"
+			return f
+		}
 	}
 	for _, r := range regions {
-		if err := r.Close(ctx); err != nil {
-			for _, q := range regions {
-				q.reopen()
-			}
-			return &xfer.Fault{Code: xfer.BatchBusy, Stage: xfer.StageRegister, Cause: err,
-				Detail: fmt.Sprintf("memory %#x + %d is still used by %d transfers", uint64(r.Addr), r.Len, r.InUse()),
-				Next:   "wait for the transfers that use the memory, then unregister it again"}
+		if err := r.drain(ctx); err != nil {
+			f := registerFault(xfer.BatchBusy, r.Addr, r.Len, fmt.Sprintf("is still used by %d transfers", r.InUse()))
+			f.Cause, f.Next = err, "wait for the transfers that use the memory, then unregister it again"
+			reopen(regions)
+			return f
 		}
 	}
 	return nil
 }
 
-// Remove drops closed regions from the table, in one new version.
+func reopen(regions []*Region) {
+	for _, r := range regions {
+		r.closed.Store(false)
+	}
+}
+
+// Remove drops regions that Close has closed, in one new version of the table, and unpins their memory.
 func (t *Table) Remove(regions []*Region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	root := t.root.Load()
 	for _, r := range regions {
 		root = root.remove(r)
+		unpin(r.pinned)
 	}
 	t.root.Store(root)
 }
