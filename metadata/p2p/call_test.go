@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/wire/ctrlframe"
 	"github.com/moonpath-io/moonpath/xfer"
 
@@ -111,6 +110,26 @@ func TestNotifyTellsDoubtFromRefusal(t *testing.T) {
 	}
 }
 
+func TestDoubtSurvivesOtherAddresses(t *testing.T) {
+	peer := startPeer(t, replying(nil))
+	n := silentNode(t, loopback, 1)
+	n.resolver = &fakeResolver{addresses: []string{"127.0.0.2", loopback}}
+	err := n.Notify(t.Context(), nameOf("node1", peer.port), Notification{"a", "b"})
+	f := mustFault(t, err, xfer.Socket, xfer.StageControl, "connection refused", "no usable reply")
+	if f.Remote != xfer.Unknown {
+		t.Errorf("the last address may have got it: %v", err)
+	}
+}
+
+func TestEndedContextExplainsAMissingReply(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f := call{}.noReply(ctx, ctrlframe.Frame{Type: ctrlframe.Probe}, io.EOF)
+	if f.Code != xfer.Interrupted || f.Next != "" {
+		t.Errorf("got %v", f)
+	}
+}
+
 func TestProbeTakesAnyWellFormedAnswer(t *testing.T) {
 	for body, alive := range map[string]bool{`{"status":"success"}`: true, "null": true, "[]": true, "": false, "x": false} {
 		peer := startPeer(t, replying(frame(ctrlframe.Probe, body)))
@@ -171,7 +190,12 @@ func TestUseAfterClose(t *testing.T) {
 	mustFault(t, n.Publish(t.Context(), d), xfer.Closed, xfer.StageControl)
 	_, err := n.Lookup(t.Context(), n.Name())
 	mustFault(t, err, xfer.Closed, xfer.StageResolve)
-	var _ segment.Directory = n
+	r := &fakeResolver{addresses: []string{loopback}}
+	n.resolver = r
+	mustFault(t, n.Probe(t.Context(), "node1:1"), xfer.Closed, xfer.StageControl)
+	if r.network != "" {
+		t.Error("a closed node resolves names")
+	}
 	if err := n.Withdraw(t.Context()); err != nil {
 		t.Error(err)
 	}

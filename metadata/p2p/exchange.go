@@ -88,7 +88,7 @@ func converse(ctx context.Context, c call, conn net.Conn, request ctrlframe.Fram
 	switch {
 	case err != nil:
 		f = c.noReply(ctx, request, err)
-	case reply.Legacy || reply.Type != request.Type:
+	case reply.Type != request.Type:
 		f = c.wrongReply(request, reply)
 	default:
 		return reply.Body, nil

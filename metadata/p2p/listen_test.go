@@ -83,6 +83,8 @@ func TestListenRefusesOptions(t *testing.T) {
 		"no host":         {Options{}, "no host"},
 		"host with port":  {Options{Host: "node1:15000"}, `"node1:15000"`},
 		"host in bracket": {Options{Host: "[::1]"}, `"[::1]"`},
+		"name in bracket": {Options{Host: "[node1]"}, `"[node1]"`},
+		"blank in host":   {Options{Host: "node 1"}, `"node 1"`},
 		"port":            {Options{Host: loopback, Port: 65536}, "port 65536"},
 		"negative port":   {Options{Host: loopback, Port: -1}, "port -1"},
 		"range":           {Options{Host: loopback, PortLow: 2000, PortHigh: 1999}, "2000 to 1999"},

@@ -220,7 +220,7 @@ func TestResolution(t *testing.T) {
 			if err != nil || got[0].String() != "::1" {
 				t.Errorf("a literal of the other family: %v, %v", got, err)
 			}
-			r.addresses = []string{"127.0.0.1", "::1", "127.0.0.2", "::2"}
+			r.addresses = []string{"::ffff:127.0.0.1", "::1", "127.0.0.2", "::2"}
 			got, err = n.resolve(t.Context(), call{}, "node1")
 			if err != nil || got[0].String() != "::1" || got[1].String() != "::2" || got[2].String() != loopback {
 				t.Errorf("order %v, %v", got, err)

@@ -85,8 +85,8 @@ func isPort(n int) bool { return 1 <= n && n <= 65535 }
 // isBareHost refuses what would be no host any more once a port has been added.
 func isBareHost(host string) bool {
 	if strings.Contains(host, ":") {
-		a, err := netip.ParseAddr(host)
-		return err == nil && a.Is6()
+		_, err := netip.ParseAddr(host)
+		return err == nil
 	}
 	return !strings.ContainsAny(host, "[]/ ")
 }

@@ -12,7 +12,7 @@ import (
 const (
 	// patience is how long the port waits for its peer: for each MiB of a request or a reply, and for the
 	// peer to close. Peers are promised an end within 2 s; the rest is room for a busy machine.
-	patience = 1750 * time.Millisecond
+	patience = 1500 * time.Millisecond
 	// acceptPause is the wait after a failure to accept, such as a lack of file descriptors.
 	acceptPause = 50 * time.Millisecond
 )

@@ -148,6 +148,10 @@ func TestWrongShapesHarmNobody(t *testing.T) {
 		checkAnswered(t, n, "old protocol of "+name, old, objects[name])
 	}
 	mustAnswer(t, n)
+	// Notifications that are JSON, and no notifications.
+	if got, want := sample(n, "rejected.wrong_shape"), int64(len(bodies)-len(malformed)-len(notifications)); got != want {
+		t.Errorf("counted %d of wrong shape, want %d", got, want)
+	}
 }
 
 func checkAnswered(t *testing.T, n *Node, what string, request []byte, wanted bool) {
@@ -428,6 +432,21 @@ func TestCloseUnderLoad(t *testing.T) {
 	}
 	if err := n.Close(ctx); err != nil {
 		t.Errorf("closing again: %v", err)
+	}
+}
+
+func TestCloseLeavesNoGoroutine(t *testing.T) {
+	stacks := make([]byte, 1<<20)
+	for range 50 {
+		n := listenNode(t, nil)
+		for range 4 {
+			dial(t, n)
+		}
+		eventually(t, func() bool { return sample(n, "connections") == 4 })
+		closeNode(t, n)
+		if now := string(stacks[:runtime.Stack(stacks, true)]); strings.Contains(now, "p2p.(*Node)") {
+			t.Fatal(now)
+		}
 	}
 }
 
