@@ -91,3 +91,6 @@ func pointer(a xfer.Addr) unsafe.Pointer {
 	u := uintptr(a)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&u))
 }
+
+// AddrOf returns the address of a buffer that the Go heap does not hold, such as Mapping.Bytes.
+func AddrOf(b []byte) xfer.Addr { return xfer.Addr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
