@@ -40,6 +40,9 @@ func listen(t *Transport) (*acceptor, error) {
 	return a, nil
 }
 
+// listenConfig leaves keep-alive to tune, which every connection gets.
+var listenConfig = net.ListenConfig{KeepAlive: -1}
+
 func bind(host string, port, low, high int) (*net.TCPListener, error) {
 	tries := 1
 	if port == 0 {
@@ -51,7 +54,7 @@ func bind(host string, port, low, high int) (*net.TCPListener, error) {
 		if p == 0 {
 			p = low + rand.IntN(high-low+1)
 		}
-		l, err := net.Listen("tcp", address(host, p))
+		l, err := listenConfig.Listen(context.Background(), "tcp", address(host, p))
 		if err == nil {
 			return l.(*net.TCPListener), nil
 		}

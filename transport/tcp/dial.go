@@ -49,7 +49,7 @@ func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
 	if r.t.opt.forceV1 || d.TCP.Version < 2 {
 		l.version, l.reuse = 1, d.TCP.Version > 0
 	}
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", d.TCP.Address())
+	c, err := dialer.DialContext(ctx, "tcp", d.TCP.Address())
 	if err != nil {
 		r.t.count.refusedDials.Add(1)
 		return link{}, r.dialFault(d, err)
@@ -66,10 +66,13 @@ func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
 	return l, nil
 }
 
-// tune sets what both roles need: no delay, and detection of peers that are gone although nothing is sent.
+// dialer leaves keep-alive to tune.
+var dialer = net.Dialer{KeepAlive: -1}
+
+// tune sets what both roles need: detection of peers that are gone although nothing is sent. The net package
+// has switched off the delay of small segments.
 func tune(c *net.TCPConn) {
-	// Each of these only makes a failure later or a small write slower if it is refused.
-	_ = c.SetNoDelay(true)
+	// Each of these only makes a failure later or a transfer slower if it is refused.
 	_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3})
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -3,6 +3,7 @@ package tcp
 import (
 	"math"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,15 +26,10 @@ type session struct {
 	hello  bool // the peer is a moonpath engine that knows who we are
 	drains bool // it asked to stay connected after a rejection
 
-	in   []byte // bounce buffer
-	vs   [2]unix.Iovec
-	r, w int // unread input is in[r:w]
-
-	out    []unix.Iovec // answers: status frames and payloads of reads
-	reads  span         // encloses the memory of the payloads in out
-	status []byte       // memory of queued status frames
-	held   []mem.Lease  // regions that out refers to, or that requests to come may use
-	answer [tcpframe.HelloAnswerLen]byte
+	*buffers
+	vs    [2]unix.Iovec
+	r, w  int  // unread input is in[r:w]
+	reads span // encloses the memory of the payloads in out
 
 	// What the watcher and a closing transport look at from other goroutines.
 	owed     atomic.Bool   // a payload or an answer is under way
@@ -52,14 +48,28 @@ const (
 	regionsPerRun = 8         // regions held at once between two pauses
 )
 
+// buffers is what a session needs and the next one can use again: published initiators without their pool
+// open a connection for every request.
+type buffers struct {
+	in     []byte       // bounce buffer
+	out    []unix.Iovec // answers: status frames and payloads of reads
+	status []byte       // memory of queued status frames
+	held   []mem.Lease  // regions that out refers to, or that requests to come may use
+	answer [tcpframe.HelloAnswerLen]byte
+}
+
+var spare = sync.Pool{New: func() any {
+	return &buffers{in: make([]byte, bounceBytes), out: make([]unix.Iovec, 0, outLimit+2),
+		status: make([]byte, 0, maxAnswers*tcpframe.StatusLen), held: make([]mem.Lease, 0, regionsPerRun)}
+}}
+
 func newSession(t *Transport, c *net.TCPConn) (*session, error) {
 	stream, err := sysx.NewStream(c, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	tune(c)
-	return &session{t: t, conn: c, stream: stream, in: make([]byte, bounceBytes), out: make([]unix.Iovec, 0, outLimit+2),
-		status: make([]byte, 0, maxAnswers*tcpframe.StatusLen), held: make([]mem.Lease, 0, regionsPerRun)}, nil
+	return &session{t: t, conn: c, stream: stream, buffers: spare.Get().(*buffers)}, nil
 }
 
 // run serves until the peer leaves, breaks the protocol or names memory that it may not touch.
@@ -71,6 +81,8 @@ func (s *session) run() {
 	s.release()
 	s.addUp()
 	s.conn.Close()
+	s.out, s.status = s.out[:0], s.status[:0]
+	spare.Put(s.buffers)
 }
 
 // finish asks the session to end at the next border of an exchange.
