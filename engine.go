@@ -186,7 +186,7 @@ func (e *Engine) publish(ctx context.Context) error {
 const closeTimeout = 5 * time.Second
 
 // Close ends the engine: batches are canceled, what peers have under way is finished within five seconds,
-// connections end, and memory that Alloc made is freed. A second Close waits for the first.
+// connections end, all memory is unregistered, and what Alloc made is freed. A second Close waits for the first.
 func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -212,7 +212,7 @@ func (e *Engine) close(ctx context.Context) error {
 	for _, t := range e.multi.Installed() {
 		errs = append(errs, t.Close(ctx))
 	}
-	errs = append(errs, e.node.Close(ctx), e.memory.freeAll())
+	errs = append(errs, e.node.Close(ctx), e.release(ctx))
 	e.closeErr = errors.Join(errs...)
 	return e.closeErr
 }

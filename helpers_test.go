@@ -147,3 +147,15 @@ func requireFault(t testing.TB, err error, code moonpath.Code) {
 		t.Errorf("nothing says what was wrong: %v", err)
 	}
 }
+
+// eventually waits for something that happens in another goroutine and tells nobody.
+func eventually(t testing.TB, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(limit); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}

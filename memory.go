@@ -50,8 +50,7 @@ func (m *Memory) Free() error {
 	if err := m.engine.UnregisterLocalMemory(m.region.Addr); err != nil {
 		return err
 	}
-	m.engine.memory.remove(m)
-	if m.mapping != nil {
+	if m.engine.memory.remove(m) && m.mapping != nil {
 		return m.mapping.Free()
 	}
 	return nil
@@ -72,10 +71,13 @@ func (t *memoryTable) add(m *Memory) {
 	t.all[m] = struct{}{}
 }
 
-func (t *memoryTable) remove(m *Memory) {
+// remove reports whether m was there: it is then the caller's to free.
+func (t *memoryTable) remove(m *Memory) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	_, found := t.all[m]
 	delete(t.all, m)
+	return found
 }
 
 // freeAll unmaps the memory of a closed engine: nothing uses it any more.
@@ -148,17 +150,35 @@ func (e *Engine) register(specs []mem.Spec) ([]*mem.Region, error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	for i, t := range e.multi.Installed() {
+	if err := e.introduce(ctx, rs); err != nil {
+		err = errors.Join(err, e.regions.Close(ctx, rs))
+		e.regions.Remove(rs)
+		return nil, err
+	}
+	return rs, nil
+}
+
+// introduce makes regions known to the transports and to peers, or to nobody.
+func (e *Engine) introduce(ctx context.Context, rs []*mem.Region) error {
+	installed := e.multi.Installed()
+	for i, t := range installed {
 		if err := t.Attach(ctx, rs); err != nil {
-			for _, attached := range e.multi.Installed()[:i] {
+			for _, attached := range installed[:i] {
 				err = errors.Join(err, attached.Detach(ctx, rs))
 			}
-			err = errors.Join(err, e.regions.Close(ctx, rs))
-			e.regions.Remove(rs)
-			return nil, err
+			return err
 		}
 	}
-	return rs, e.publish(ctx)
+	err := e.publish(ctx)
+	if err == nil {
+		err = e.checkOpen() // Close may have looked for registrations before these were there
+	}
+	if err != nil {
+		for _, t := range installed {
+			err = errors.Join(err, t.Detach(ctx, rs))
+		}
+	}
+	return err
 }
 
 // UnregisterLocalMemory ends a registration by its start address. Peers are refused from now on; transfers
@@ -183,12 +203,32 @@ func (e *Engine) UnregisterLocalMemoryBatch(addrs []Addr) error {
 	if err := e.regions.Close(ctx, rs); err != nil {
 		return err
 	}
-	e.regions.Remove(rs)
-	errs := []error{e.publish(ctx)}
+	var errs []error
 	for _, t := range e.multi.Installed() {
 		errs = append(errs, t.Detach(ctx, rs))
 	}
-	return errors.Join(errs...)
+	e.regions.Remove(rs)
+	return errors.Join(append(errs, e.publish(ctx))...)
+}
+
+// release ends all registrations of an engine whose transports are closed, and unmaps what Alloc made. Memory
+// that is still used keeps all mapped.
+func (e *Engine) release(ctx context.Context) error {
+	var errs []error
+	for r := range e.regions.All() {
+		one := []*mem.Region{r}
+		err := e.regions.Close(ctx, one)
+		switch {
+		case err == nil:
+			e.regions.Remove(one)
+		case !errors.Is(err, xfer.AddressNotRegistered): // else another call is about to remove it
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return e.memory.freeAll()
 }
 
 // bounded adds the transfer timeout, plus a nanosecond per byte, to a context without deadline, as
