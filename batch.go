@@ -144,8 +144,8 @@ func (e *Engine) single(ctx context.Context, r Request) error {
 		return nil // it was faster than the cancellation
 	}
 	code := xfer.Interrupted
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		code = xfer.Deadline
+	if errors.Is(context.Cause(ctx), xfer.Deadline) {
+		code = xfer.Deadline // the engine's limit, not the caller's
 	}
 	f := &xfer.Fault{Code: code, Stage: xfer.StageComplete, Remote: s.Remote, Cause: context.Cause(ctx), Detail: r.Op.String() + " not finished in time"}
 	if d, err := e.Segment(r.Target); err == nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -62,6 +63,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	values, warnings, err := o.resolve()
 	if err != nil {
 		return nil, &xfer.Fault{Code: xfer.InvalidArgument, Stage: xfer.StageArgument, Cause: err, Detail: "settings", Next: "run moonpath info to see every setting with its range"}
+	}
+	if o.DataPort < 0 || o.DataPort > 65535 {
+		return nil, &xfer.Fault{Code: xfer.InvalidArgument, Stage: xfer.StageArgument, Detail: fmt.Sprintf("data port %d is none", o.DataPort), Next: "use 1 to 65535, or 0 for a free one"}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

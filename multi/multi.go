@@ -247,5 +247,5 @@ func closedFault(stage xfer.Stage) *xfer.Fault {
 	return &xfer.Fault{Code: xfer.Closed, Stage: stage, Detail: "the engine is closed"}
 }
 
-// refreshPause is the shortest time between two refreshes of one peer that unpublished addresses cause.
+// refreshPause is the shortest time between two refreshes of one peer that requests cause.
 const refreshPause = time.Second

@@ -254,8 +254,9 @@ func (p *peer) dropAll() []*route {
 	return all
 }
 
-// refreshSoon fetches the description anew in the background, because a request named memory that is not
-// in it. The request itself goes on: published engines serve memory that they have not published yet.
+// refreshSoon fetches the description anew in the background, because a request named memory that is not in it,
+// or failed as it does when the description is old. The request that names unpublished memory goes on all the
+// same: published engines serve memory that they have not published yet.
 func (p *peer) refreshSoon() {
 	now := time.Now().UnixNano()
 	last := p.refreshed.Load()

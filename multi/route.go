@@ -156,6 +156,9 @@ func (r *route) connect() {
 
 // refuse fails everything queued after a dial that failed; the next push dials anew.
 func (r *route) refuse(f *xfer.Fault) {
+	if f.Retry == xfer.Refresh {
+		r.peer.refreshSoon()
+	}
 	r.peer.multi.cfg.Events.Record("dial failed", r.peer.name, f)
 	r.mu.Lock()
 	if r.state == routeDialing {
@@ -266,6 +269,7 @@ func (r *route) slot(p *piece, length uint64) (transport.Ref, bool) {
 // Done implements transport.Source.
 func (r *route) Done(cs []transport.Completion) {
 	var done ending
+	stale := false
 	r.mu.Lock()
 	for i := range cs {
 		c := &cs[i]
@@ -282,11 +286,16 @@ func (r *route) Done(cs []transport.Completion) {
 		r.free = append(r.free, c.Ref.Slot)
 		if c.Fault == nil {
 			p.task.moved += n
+		} else {
+			stale = stale || c.Fault.Retry == xfer.Refresh
 		}
 		r.giveBack(&done, p, n, c.Fault, c.Remote)
 	}
 	r.idleChanged()
 	r.mu.Unlock()
+	if stale {
+		r.peer.refreshSoon()
+	}
 	done.flush()
 }
 

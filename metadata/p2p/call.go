@@ -25,6 +25,8 @@ func (c call) failed(ctx context.Context, code xfer.Code, detail string, err err
 		return c.fault(code, detail, "", err)
 	case errors.Is(ended, xfer.Closed):
 		return c.closed()
+	case errors.Is(ended, xfer.Deadline): // the engine's own limit, not the caller's
+		return c.fault(xfer.Deadline, detail, "", ended)
 	default:
 		return c.fault(xfer.Interrupted, detail, "", ended)
 	}

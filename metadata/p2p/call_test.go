@@ -3,6 +3,7 @@ package p2p
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -172,6 +173,13 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 				t.Errorf("the context's error is lost: %v", err)
 			}
 			mustFault(t, ask(ctx, n, peer.name), xfer.Interrupted, stage)
+
+			limited, expire := context.WithCancelCause(t.Context())
+			go func() {
+				<-asked
+				expire(fmt.Errorf("the engine's limit: %w", xfer.Deadline))
+			}()
+			mustFault(t, ask(limited, n, peer.name), xfer.Deadline, stage, peer.name)
 
 			go func() {
 				<-asked
