@@ -42,7 +42,7 @@ type Engine struct {
 	multi       *multi.Multi
 
 	publishMu sync.Mutex // one publication at a time
-	self      atomic.Pointer[segment.Desc]
+	self      atomic.Pointer[func() *segment.Desc]
 	gen       uint64
 
 	memory   memoryTable
@@ -90,10 +90,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e.peers = segment.NewCache(e.node)
 	e.multi = multi.New(multi.Config{
-		Regions: &e.regions, Peers: e.peers, Self: e.self.Load, MaxQueued: int(values.Int("tcp.max_queued")),
+		Regions: &e.regions, Peers: e.peers, Self: e.describeSelf, MaxQueued: int(values.Int("tcp.max_queued")),
 		Absent: e.absent, Log: e.log, Obs: e.counters.Group("multi"), Events: e.events,
 	})
-	e.self.Store(e.describe())
+	e.renew()
 	if err := e.installAll(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -156,11 +156,22 @@ func (e *Engine) Counters() []obs.Sample { return e.counters.Snapshot() }
 // Events returns the last decisions and failures, oldest first.
 func (e *Engine) Events() []obs.Event { return e.events.Events() }
 
-// describe makes the engine's description from what is registered and installed; publishMu is held, or
-// nobody else knows the engine yet.
-func (e *Engine) describe() *segment.Desc {
+// describeSelf returns the newest description.
+func (e *Engine) describeSelf() *segment.Desc { return (*e.self.Load())() }
+
+// renew begins a new version of the description, which is made when somebody first asks for it: it takes a
+// walk over all registrations. publishMu is held, or nobody else knows the engine yet.
+func (e *Engine) renew() (describe func() *segment.Desc) {
 	e.gen++
-	d := &segment.Desc{Name: e.node.Name(), Gen: e.gen, TCP: segment.Endpoint{Host: e.options.Host},
+	gen := e.gen
+	describe = sync.OnceValue(func() *segment.Desc { return e.describe(gen) })
+	e.self.Store(&describe)
+	return describe
+}
+
+// describe makes a description from what is registered and installed.
+func (e *Engine) describe(gen uint64) *segment.Desc {
+	d := &segment.Desc{Name: e.node.Name(), Gen: gen, TCP: segment.Endpoint{Host: e.options.Host},
 		Ext: &segment.Extension{Incarnation: e.incarnation, Host: hostIdentity()}}
 	d.Buffers = make([]segment.Buffer, 0, e.regions.Count())
 	for r := range e.regions.All() {
@@ -178,12 +189,20 @@ func (e *Engine) describe() *segment.Desc {
 func (e *Engine) publish(ctx context.Context) error {
 	e.publishMu.Lock()
 	defer e.publishMu.Unlock()
-	d := e.describe()
-	e.self.Store(d)
-	if len(d.Protocols) == 0 {
-		return e.node.Withdraw(ctx) // nothing that a peer could use
+	describe := e.renew()
+	if !e.servesPeers() {
+		return e.node.Withdraw(ctx)
 	}
-	return e.node.Publish(ctx, d)
+	return e.node.Publish(ctx, describe)
+}
+
+// servesPeers reports whether a transport offers anything that a peer could use.
+func (e *Engine) servesPeers() bool {
+	var offers segment.Desc
+	for _, t := range e.multi.Installed() {
+		t.Describe(&offers)
+	}
+	return len(offers.Protocols) > 0
 }
 
 // closeTimeout bounds what Close waits for by itself.

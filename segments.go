@@ -64,7 +64,7 @@ func (e *Engine) CloseSegment(id SegmentID) error {
 // Segment returns the description of an open segment, as it was fetched last. It must not be changed.
 func (e *Engine) Segment(id SegmentID) (*segment.Desc, error) {
 	if id == LocalSegment {
-		return e.self.Load(), nil
+		return e.describeSelf(), nil
 	}
 	p, err := e.peers.Get(id)
 	if err != nil {

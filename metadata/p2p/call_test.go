@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/wire/ctrlframe"
 	"github.com/moonpath-io/moonpath/xfer"
 
@@ -195,7 +196,7 @@ func TestUseAfterClose(t *testing.T) {
 	n := listenNode(t, nil)
 	d := publish(t, n, 1)
 	closeNode(t, n)
-	mustFault(t, n.Publish(t.Context(), d), xfer.Closed, xfer.StageControl)
+	mustFault(t, n.Publish(t.Context(), func() *segment.Desc { return d }), xfer.Closed, xfer.StageControl)
 	_, err := n.Lookup(t.Context(), n.Name())
 	mustFault(t, err, xfer.Closed, xfer.StageResolve)
 	r := &fakeResolver{addresses: []string{loopback}}

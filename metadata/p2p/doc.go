@@ -11,7 +11,7 @@
 // longest. Whatever is no request ends its own connection without an answer, and nothing else.
 //
 // Invariants: Listen returns a bound port, so that a name is never published before it is served. A
-// published description is encoded when a peer first asks for it, once, so that publishing costs the
+// published description is made and encoded when a peer first asks for it, once, so that publishing costs the
 // same for any number of buffers. A reply leaves in one write. Every error is an *xfer.Fault.
 //
 // Goroutines: one that accepts and one for each open connection, from Listen until Close returns. Calls to

@@ -76,10 +76,15 @@ func publish(t testing.TB, n *Node, buffers int) *segment.Desc {
 	for i := range buffers {
 		d.Buffers = append(d.Buffers, segment.Buffer{Addr: uint64(i+1) << 16, Len: 4096, Location: n.Name(), Protocols: d.Protocols})
 	}
-	if err := n.Publish(t.Context(), d); err != nil {
+	publishDesc(t, n, d)
+	return d
+}
+
+func publishDesc(t testing.TB, n *Node, d *segment.Desc) {
+	t.Helper()
+	if err := n.Publish(t.Context(), func() *segment.Desc { return d }); err != nil {
 		t.Fatal(err)
 	}
-	return d
 }
 
 func dial(t testing.TB, n *Node) *net.TCPConn {

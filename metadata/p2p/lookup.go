@@ -43,6 +43,6 @@ func (n *Node) own(c call) (*segment.Desc, error) {
 	if p == nil {
 		return nil, c.fault(xfer.Metadata, "this engine has published nothing yet", "install a transport first", nil)
 	}
-	d := *p.desc
+	d := *p.describe()
 	return &d, nil
 }

@@ -56,9 +56,7 @@ func TestLookupBetweenNodes(t *testing.T) {
 		Buffers: []segment.Buffer{
 			{Addr: 1 << 47, Len: 1 << 40, Location: a.Name(), Protocols: both},
 			{Addr: 1 << 63, Len: 1, Location: a.Name(), Protocols: both[:1]}}}
-	if err := a.Publish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
+	publishDesc(t, a, want)
 	got, err := b.Lookup(t.Context(), a.Name())
 	if err != nil || !cmp.Equal(want, got) {
 		t.Errorf("%v: %s", err, cmp.Diff(want, got))

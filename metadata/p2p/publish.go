@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,32 +14,23 @@ import (
 	"github.com/moonpath-io/moonpath/xfer"
 )
 
-// publication is one version of the engine's own description. Its frame is made when a peer first asks
-// for it: registering thousands of buffers one by one would encode thousands of lists that nobody reads.
+// publication is one version of the engine's own description. Description and frame are made when a peer
+// first asks: registering thousands of buffers one by one would make thousands of lists that nobody reads.
 type publication struct {
-	desc  *segment.Desc
-	once  sync.Once
-	frame []byte
+	describe func() *segment.Desc
+	once     sync.Once
+	frame    []byte
 }
 
-// Publish makes d what peers get from now on; d must not change any more. Its name has to be the node's,
-// because peers send notifications there. It does no I/O.
-func (n *Node) Publish(_ context.Context, d *segment.Desc) error {
-	switch {
-	case n.life.Err() != nil:
+// Publish makes what describe returns what peers get from now on. It is called when a peer asks, and its result
+// must not change any more. The name in it has to be the node's, because peers send notifications there, and
+// it has to name a protocol; else the error is logged and peers are told that there is none. It does no I/O.
+func (n *Node) Publish(_ context.Context, describe func() *segment.Desc) error {
+	if n.life.Err() != nil {
 		return call{stage: xfer.StageControl, peer: n.Name()}.closed()
-	case d == nil || len(d.Protocols) == 0:
-		return unpublishable("the description names no protocol", "install a transport first, or withdraw")
-	case d.Name != n.Name():
-		return unpublishable(fmt.Sprintf("the description is that of %q, the control port is %q", d.Name, n.Name()),
-			"publish under the name of the control port")
 	}
-	n.published.Store(&publication{desc: d})
+	n.published.Store(&publication{describe: describe})
 	return nil
-}
-
-func unpublishable(detail, next string) *xfer.Fault {
-	return &xfer.Fault{Code: xfer.InvalidArgument, Stage: xfer.StageArgument, Detail: detail, Next: next}
 }
 
 // Withdraw makes the node answer like one that has not published yet.
@@ -53,7 +45,7 @@ func (n *Node) descriptorFrame() []byte {
 	if p == nil {
 		return noDescriptor()
 	}
-	p.once.Do(func() { p.frame = n.encode(p.desc) })
+	p.once.Do(func() { p.frame = n.encode(p.describe()) })
 	return p.frame
 }
 
@@ -65,6 +57,10 @@ func noDescriptor() []byte {
 const timestampForm = "2006-01-02 15:04:05.000000"
 
 func (n *Node) encode(d *segment.Desc) []byte {
+	if err := n.check(d); err != nil {
+		n.options.Log.Error("control port: peers cannot be given this engine's description", "error", err)
+		return noDescriptor()
+	}
 	w := d.ToWire()
 	w.Timestamp = time.Now().Format(timestampForm)
 	if w.TCPProtoVersion == 0 {
@@ -80,4 +76,14 @@ func (n *Node) encode(d *segment.Desc) []byte {
 			"limit", ctrlframe.DefaultLimit, "next", "raise MC_HANDSHAKE_MAX_LENGTH at the peers, or register fewer and larger buffers")
 	}
 	return ctrlframe.Append(nil, ctrlframe.Frame{Type: ctrlframe.Metadata, Body: body})
+}
+
+func (n *Node) check(d *segment.Desc) error {
+	switch {
+	case len(d.Protocols) == 0:
+		return errors.New("it names no protocol")
+	case d.Name != n.Name():
+		return fmt.Errorf("it is that of %q, the control port is %q", d.Name, n.Name())
+	}
+	return nil
 }

@@ -32,11 +32,13 @@ func (l *logBook) lines() []string {
 	return strings.Split(l.text.String(), "\n")[:strings.Count(l.text.String(), "\n")]
 }
 
-func TestDescriptionIsEncodedWhenFirstAskedFor(t *testing.T) {
+func TestDescriptionIsMadeWhenFirstAskedFor(t *testing.T) {
 	n := silentNode(t, loopback, 15001)
-	publish(t, n, 10)
-	if n.published.Load().frame != nil {
-		t.Error("publishing encoded")
+	d := publish(t, n, 10)
+	made := 0
+	err := n.Publish(t.Context(), func() *segment.Desc { made++; return d })
+	if err != nil || made > 0 {
+		t.Errorf("publishing made it %d times, %v", made, err)
 	}
 	var asked sync.WaitGroup
 	frames := make([][]byte, 16)
@@ -45,8 +47,8 @@ func TestDescriptionIsEncodedWhenFirstAskedFor(t *testing.T) {
 	}
 	asked.Wait()
 	for _, f := range frames {
-		if &f[0] != &frames[0][0] {
-			t.Fatal("encoded more than once")
+		if &f[0] != &frames[0][0] || made != 1 {
+			t.Fatal("made more than once")
 		}
 	}
 	publish(t, n, 11)
@@ -55,20 +57,24 @@ func TestDescriptionIsEncodedWhenFirstAskedFor(t *testing.T) {
 	}
 }
 
-func TestPublishRefusesWhatPeersCannotUse(t *testing.T) {
-	n := silentNode(t, loopback, 15001)
+func TestDescriptionThatPeersCannotUseIsNotSent(t *testing.T) {
 	for name, c := range map[string]struct {
-		desc *segment.Desc
+		desc segment.Desc
 		says string
 	}{
-		"none":         {nil, "no protocol"},
-		"no protocol":  {&segment.Desc{Name: n.Name()}, "no protocol"},
-		"another name": {&segment.Desc{Name: "127.0.0.1:1", Protocols: []string{"tcp"}}, `"127.0.0.1:1"`},
+		"no protocol":  {segment.Desc{Name: "127.0.0.1:15001"}, "no protocol"},
+		"another name": {segment.Desc{Name: "127.0.0.1:1", Protocols: []string{"tcp"}}, "127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mustFault(t, n.Publish(t.Context(), c.desc), xfer.InvalidArgument, xfer.StageArgument, c.says)
-			if !bytes.Equal(n.descriptorFrame(), noDescriptor()) {
-				t.Error("it was published all the same")
+			log := &logBook{}
+			n := silentNode(t, loopback, 15001)
+			n.options.Log = log.logger()
+			publishDesc(t, n, &c.desc)
+			if got := n.descriptorFrame(); !bytes.Equal(got, noDescriptor()) {
+				t.Errorf("sent %q", got)
+			}
+			if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], c.says) {
+				t.Errorf("logged %q", lines)
 			}
 		})
 	}
@@ -90,9 +96,7 @@ func TestDescriptionThatNoPeerCouldReadIsNotSent(t *testing.T) {
 
 func TestSegmentWithoutTCPSaysVersion1(t *testing.T) {
 	n := silentNode(t, loopback, 15001)
-	if err := n.Publish(t.Context(), &segment.Desc{Name: n.Name(), Protocols: []string{"local"}}); err != nil {
-		t.Fatal(err)
-	}
+	publishDesc(t, n, &segment.Desc{Name: n.Name(), Protocols: []string{"local"}})
 	if got := n.descriptorFrame(); !bytes.Contains(got, []byte(`"tcp_data_port":0,"tcp_proto_version":1,`)) {
 		t.Errorf("sent %q", got)
 	}
