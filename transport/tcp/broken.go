@@ -27,7 +27,7 @@ func (l *lane) run(given *link) {
 			if redial && (!l.workWaits() || l.r.undecided()) {
 				continue
 			}
-			k, err := l.r.dial(l.r.ctx, redial)
+			k, err := l.r.dial(l.r.ctx)
 			if err == nil && k.version != 2 {
 				reset(k.conn)
 				err = l.r.fault(xfer.BadProtocol, xfer.StageDial, "the peer speaks version 1 now; open the segment again", nil)
@@ -128,6 +128,7 @@ func (l *lane) unreachable(err error) {
 func (l *lane) broken(err error) {
 	l.lockPump()
 	l.up.Store(false)
+	l.r.lost.Store(true)
 	l.conn.Close()
 	l.recvMu.Lock()
 	l.sendMu.Lock()

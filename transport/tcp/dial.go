@@ -23,14 +23,18 @@ type link struct {
 }
 
 // dial connects to the engine that the route was opened to. A moonpath peer proves that it is that one; of a
-// published peer, which cannot, the description is fetched anew if fresh asks for it. If another engine has
-// taken its place the error is WrongPeer: what is queued names memory of the old one and must not reach the
-// new one. The description is fetched anew in any case, so that the next request knows.
-func (r *route) dial(ctx context.Context, fresh bool) (link, error) {
+// published peer, which cannot, the description is fetched anew if a connection has ended since the last time. If
+// another engine has taken its place the error is WrongPeer: what is queued names memory of the old one and must
+// not reach the new one. The description is fetched anew in any case, so that the next request knows.
+func (r *route) dial(ctx context.Context) (link, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect)
 	defer cancel()
-	if fresh && r.desc.Ext == nil {
-		if newer, err := r.peer.Refresh(ctx); err == nil && !newer.SameOwner(r.desc) {
+	if r.desc.Ext == nil && r.lost.Swap(false) {
+		switch newer, err := r.peer.Refresh(ctx); {
+		case err != nil:
+			r.lost.Store(true) // asked again next time
+		case !newer.SameOwner(r.desc):
+			r.lost.Store(true)
 			return link{}, r.wrongPeer(r.desc, nil)
 		}
 	}

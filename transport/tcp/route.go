@@ -25,6 +25,7 @@ type route struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
+	lost   atomic.Bool // a connection has ended since it was last asked who the peer is
 
 	spawnMu sync.Mutex // orders spawn and Quiesce
 	running sync.WaitGroup
@@ -41,7 +42,7 @@ var _ transport.Route = (*route)(nil)
 func (t *Transport) Dial(ctx context.Context, to transport.Peer, work transport.Source) (transport.Route, error) {
 	r := &route{t: t, peer: to, desc: to.Desc(), source: work}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	first, err := r.dial(ctx, false)
+	first, err := r.dial(ctx)
 	if err != nil {
 		r.cancel()
 		return nil, err

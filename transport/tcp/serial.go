@@ -27,8 +27,7 @@ type serial struct {
 	queues transport.QueueSet
 	wake   chan struct{}
 
-	link   link // conn is nil when there is none
-	redial bool
+	link link // conn is nil when there is none
 
 	mu       sync.Mutex // guards what other goroutines look at
 	current  transport.Ref
@@ -110,7 +109,7 @@ func (s *serial) end() {
 func (s *serial) serve(w *work) transport.Completion {
 	for {
 		if s.link.conn == nil {
-			k, err := s.r.dial(s.r.ctx, s.redial)
+			k, err := s.r.dial(s.r.ctx)
 			if err != nil {
 				var f *xfer.Fault
 				if !errors.As(err, &f) {
@@ -130,7 +129,7 @@ func (s *serial) serve(w *work) transport.Completion {
 		}
 		s.count.breaks.Add(1)
 		s.drop()
-		s.redial = true
+		s.r.lost.Store(true)
 		switch {
 		case s.canceled.Load():
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: interrupted()}
@@ -211,7 +210,6 @@ func (s *serial) exchange(w *work) (transport.Completion, error) {
 	if err := s.request(c, tcpframe.OpV2|byte(c.Op)); err != nil {
 		// The rejection may have come before the payload was out.
 		if code, statusErr := s.status(); statusErr == nil && code != tcpframe.OK {
-			s.redial = true
 			s.drop()
 			done.Fault = refusal(s.r, c, code)
 			return done, nil
