@@ -22,6 +22,15 @@ func (p *Peer) Register(addr, length uint64) error {
 	return p.coded("register", []any{addr, length})
 }
 
+// RegisterBatch registers buffers of the same length with one publication.
+func (p *Peer) RegisterBatch(addrs []uint64, length uint64) error {
+	lengths := make([]uint64, len(addrs))
+	for i := range lengths {
+		lengths[i] = length
+	}
+	return p.coded("register_batch", []any{addrs, lengths})
+}
+
 // Unregister takes back the registration that starts at addr.
 func (p *Peer) Unregister(addr uint64) error {
 	return p.coded("unregister", []any{addr})
@@ -50,6 +59,11 @@ func (p *Peer) LoadFile(addr, limit uint64, path string) (length uint64, err err
 // Fill stores pattern.Bytes(seed, length) in the peer's memory.
 func (p *Peer) Fill(addr, length, seed uint64) error {
 	return p.process.call("fill", map[string]any{"addr": addr, "length": length, "seed": seed}, nil)
+}
+
+// Zero clears the peer's memory.
+func (p *Peer) Zero(addr, length uint64) error {
+	return p.process.call("zero", map[string]any{"addr": addr, "length": length}, nil)
 }
 
 // Checksum returns pattern.Checksum of the peer's memory.

@@ -74,6 +74,10 @@ def fill(addr, length, seed):
     view(addr, length)[:] = hashlib.shake_128(seed.to_bytes(8, "little")).digest(length)
 
 
+def zero(addr, length):
+    ctypes.memset(addr, 0, length)
+
+
 def notify_of(name_and_text):
     return TransferNotify(*name_and_text) if name_and_text else None
 
@@ -116,11 +120,13 @@ calls = {
     "initialize": initialize,
     "map": map_memory,
     "register": engine.register_memory,
+    "register_batch": engine.batch_register_memory,
     "unregister": engine.unregister_memory,
     "write_memory": write_memory,
     "read_memory": lambda addr, length: view(addr, length).hex(),
     "load_file": load_file,
     "fill": fill,
+    "zero": zero,
     "checksum": lambda addr, length: hashlib.sha256(view(addr, length)).hexdigest(),
     "transfer": transfer,
     "batch": batch,
