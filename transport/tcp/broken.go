@@ -53,7 +53,7 @@ func (l *lane) run(given *link) {
 
 // workWaits reports whether there is a reason to connect again.
 func (l *lane) workWaits() bool {
-	return l.r.source.Waiting()&l.queues != 0 || !l.r.again.empty()
+	return l.r.source.Waiting()&l.wants() != 0 || !l.r.again.empty()
 }
 
 // connect starts the lane on a new connection.

@@ -133,7 +133,7 @@ func (r *route) Kick() {
 	}
 	bulk := r.lanes[len(r.lanes)-max(len(r.lanes)-1, 1):]
 	if waiting&r.lanes[0].queues != 0 {
-		if r.lanes[0].kick(); r.waits(transport.Small) {
+		if first := r.lanes[0]; !r.offer(first, transport.Small) && (!first.idle() || first.failed.Load()) {
 			r.spread(bulk, transport.Small)
 		}
 	}
@@ -142,22 +142,29 @@ func (r *route) Kick() {
 	}
 }
 
-// spread offers what waits in a queue to lanes in order: idle ones, then those that have room besides what
-// they are doing, then one that is not connected yet.
+// offer makes a lane look for work and reports whether nothing is left in the queue. What is left while the
+// lane has nothing under way is being taken by whoever is at it.
+func (r *route) offer(l *lane, q transport.Queue) bool {
+	l.kick()
+	return !r.waits(q)
+}
+
+// spread offers what waits in a queue to lanes in order: idle ones, one that is not connected yet, and those
+// that have room besides what they are doing.
 func (r *route) spread(lanes []*lane, q transport.Queue) {
-	for _, idle := range []bool{true, false} {
-		for _, l := range lanes {
-			if l.up.Load() && l.idle() == idle {
-				l.kick()
-				if !r.waits(q) {
-					return
-				}
-			}
+	for _, l := range lanes {
+		if l.up.Load() && l.idle() && (r.offer(l, q) || l.idle()) {
+			return
 		}
 	}
 	for _, l := range lanes {
 		if !l.up.Load() && !l.failed.Load() {
 			l.kick()
+			break
+		}
+	}
+	for _, l := range lanes {
+		if l.up.Load() && r.offer(l, q) {
 			return
 		}
 	}
