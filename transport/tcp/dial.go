@@ -50,7 +50,7 @@ func (r *route) dial(ctx context.Context) (link, error) {
 func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
 	r.t.count.dials.Add(1)
 	l := link{version: 2, reuse: true}
-	if r.t.opt.forceV1 || d.TCP.Version < 2 {
+	if r.versionOne() {
 		l.version, l.reuse = 1, d.TCP.Version > 0
 	}
 	c, err := dialer.DialContext(ctx, "tcp", d.TCP.Address())
@@ -72,6 +72,9 @@ func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
 
 // dialer leaves keep-alive to tune.
 var dialer = net.Dialer{KeepAlive: -1}
+
+// versionOne reports whether the route speaks version 1, in which a peer refuses by closing.
+func (r *route) versionOne() bool { return r.t.opt.forceV1 || r.desc.TCP.Version < 2 }
 
 // tune sets what both roles need: detection of peers that are gone although nothing is sent. The net package
 // has switched off the delay of small segments.

@@ -148,7 +148,7 @@ func (s *serial) serve(w *work) transport.Completion {
 // they refuse: always in version 1, and in version 2 when a reset discards the status.
 func (s *serial) exhausted(w *work, err error) transport.Completion {
 	f := s.r.fault(xfer.Socket, xfer.StageComplete, "the peer ends the connection at this request: "+describe(&w.chunk), err)
-	if w.chunk.Queue == transport.Suspect || s.r.desc.TCP.Version < 2 {
+	if w.chunk.Queue == transport.Suspect || s.r.versionOne() {
 		f.Code = xfer.Refused
 	}
 	return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: f}
