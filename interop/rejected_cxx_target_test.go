@@ -150,18 +150,20 @@ var bothOps = []moonpath.Op{moonpath.OpWrite, moonpath.OpRead}
 
 func TestCxxTargetRejectsOneOfAHundred(t *testing.T) {
 	const count = 100
-	for _, block := range []uint64{512, 40 * kib, 256 * kib} {
-		t.Run(fmt.Sprint(block), func(t *testing.T) {
-			r := newRejection(t, nil, count, block)
-			for _, stale := range []bool{false, true} {
-				for _, op := range bothOps {
-					for _, at := range []int{0, 57, count - 1} {
-						t.Run(fmt.Sprintf("stale %t/%v/%d", stale, op, at), func(t *testing.T) { r.check(t, stale, op, count, at) })
+	for _, protocol := range []string{"2", "1"} {
+		for _, block := range []uint64{512, 40 * kib, 256 * kib} {
+			t.Run(fmt.Sprintf("v%s/%d", protocol, block), func(t *testing.T) {
+				r := newRejection(t, map[string]string{"tcp.protocol": protocol}, count, block)
+				for _, stale := range []bool{false, true} {
+					for _, op := range bothOps {
+						for _, at := range []int{0, 57, count - 1} {
+							t.Run(fmt.Sprintf("stale %t/%v/%d", stale, op, at), func(t *testing.T) { r.check(t, stale, op, count, at) })
+						}
 					}
 				}
-			}
-			t.Run("none", func(t *testing.T) { r.check(t, false, moonpath.OpWrite, count) })
-		})
+				t.Run("none", func(t *testing.T) { r.check(t, false, moonpath.OpWrite, count) })
+			})
+		}
 	}
 }
 
