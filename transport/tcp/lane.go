@@ -140,17 +140,21 @@ func rouse(c chan struct{}) {
 // maxInlineCalls bounds what a submitter writes for others before the writer takes over.
 const maxInlineCalls = 4
 
-// close ends the connection, if there is one.
+// close ends the connection, if there is one, in order if nothing is owed.
 func (l *lane) close() {
+	if c := l.connection(); c != nil && l.idle() {
+		c.Close()
+	} else if c != nil {
+		reset(c)
+	}
+}
+
+// connection returns the connection, or nil. Whoever closes it must not hold sendMu or recvMu: Close waits
+// for calls under way, and those take the locks.
+func (l *lane) connection() *net.TCPConn {
 	l.sendMu.Lock()
 	defer l.sendMu.Unlock()
-	if l.conn != nil {
-		if l.idle() {
-			l.conn.Close()
-		} else {
-			reset(l.conn)
-		}
-	}
+	return l.conn
 }
 
 // rest waits until everything taken is answered for.

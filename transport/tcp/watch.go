@@ -84,8 +84,6 @@ func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 
 // stall ends the connection of a lane whose peer does not move.
 func (l *lane) stall() {
-	l.sendMu.Lock()
-	defer l.sendMu.Unlock()
 	l.stalled.Store(true)
-	reset(l.conn)
+	reset(l.connection())
 }
