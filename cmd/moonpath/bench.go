@@ -19,6 +19,7 @@ type benchCmd struct {
 	Batch        []countFlag `name:"batch" default:"16" help:"Requests submitted at once. Default: ${default}."`
 	Threads      []countFlag `name:"threads" default:"1" help:"Submitters at the same time, each with its own batch. Default: ${default}."`
 	Duration     spanFlag    `name:"duration" default:"2s" help:"Time to measure, for each combination."`
+	WarmUp       restFlag    `name:"warm-up" default:"100ms" help:"Time to run before measuring, for each combination; 0 measures from the first request on."`
 	Transport    string      `name:"transport" placeholder:"NAME" help:"Insist on this transport, whatever shorter path there is."`
 	TargetBuffer int         `name:"target-buffer" default:"0" help:"Which of the peer's buffers to use, counted from 0."`
 	Addr         *addrFlag   `name:"addr" placeholder:"ADDR" help:"Use the peer's memory from this address to the end of its buffer."`
@@ -30,7 +31,7 @@ type benchCmd struct {
 // Help is the part of the help that examples need.
 func (*benchCmd) Help() string {
 	return `A thread submits a batch, waits until all of it is complete, and does so again, for the given time after a
-warm-up of 100 ms. It reuses one window of block × batch bytes on either side unless --cold is given. The content
+warm-up. It reuses one window of block × batch bytes on either side unless --cold is given. The content
 of the peer's buffer is overwritten by writes, and by --verify.
 
 Latency is that of a batch; with --batch 1 it is that of a request. CPU time is that of this process, both roles of
@@ -88,7 +89,7 @@ func (c *benchCmd) cells(p *peer) ([]*measurement, error) {
 					local = max(local, l.needed())
 					cells = append(cells, &measurement{
 						peer: p, op: moonpath.Op(op), pin: pin, layout: l, remote: remote,
-						duration: time.Duration(c.Duration), verify: c.Verify, beside: c.BesideBulk,
+						warmUp: time.Duration(c.WarmUp), duration: time.Duration(c.Duration), verify: c.Verify, beside: c.BesideBulk,
 					})
 				}
 			}

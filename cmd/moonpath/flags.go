@@ -76,6 +76,22 @@ func (s *spanFlag) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// restFlag is a duration from zero up to an hour.
+type restFlag time.Duration
+
+// UnmarshalText reads what spanFlag reads, and 0.
+func (r *restFlag) UnmarshalText(text []byte) error {
+	d, err := config.ParseDuration(string(text), time.Second)
+	if err != nil {
+		return err
+	}
+	if d > maxSpan {
+		return fmt.Errorf("duration %q: want at most %v", text, maxSpan)
+	}
+	*r = restFlag(d)
+	return nil
+}
+
 // opFlag is a direction.
 type opFlag xfer.Op
 

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	warmUp = 100 * time.Millisecond // not counted: connections, page tables, caches
-
 	// What --beside-bulk runs in the background, on the last bytes of the buffer.
 	bulkBlock  = 16 << 20
 	bulkBatch  = 4
@@ -31,6 +29,7 @@ type measurement struct {
 	layout   layout
 	memory   *moonpath.Memory // layout.local bytes for the threads, then bulkBytes if beside
 	remote   uint64           // address of layout.remote bytes for the threads, then bulkBytes if beside
+	warmUp   time.Duration    // not counted: connections, page tables, caches
 	duration time.Duration
 	verify   bool
 	beside   bool
@@ -75,7 +74,7 @@ func (m *measurement) run(ctx context.Context) (_ *benchResult, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := warm(ctx, workers); err != nil {
+	if err := warm(ctx, workers, m.warmUp); err != nil {
 		return nil, err
 	}
 	r := &benchResult{Op: m.op.String(), BlockBytes: m.layout.block, Batch: m.layout.batch, Threads: m.layout.threads}
@@ -105,9 +104,12 @@ func (m *measurement) workers() (ws []*worker, err error) {
 }
 
 // warm runs all workers for a moment; whatever fails here fails for a reason that the whole measurement would have.
-func warm(ctx context.Context, ws []*worker) error {
+func warm(ctx context.Context, ws []*worker, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
 	var halt atomic.Bool
-	together(ws, func(w *worker, base time.Time) { w.loop(ctx, base, warmUp, &halt) })
+	together(ws, func(w *worker, base time.Time) { w.loop(ctx, base, d, &halt) })
 	for _, w := range ws {
 		if w.err != nil {
 			return w.err
@@ -188,7 +190,7 @@ func (m *measurement) startBulk(ctx context.Context) (stop func(*benchResult) er
 	}
 	w.at.localBase = m.layout.local
 	w.place()
-	if err := warm(ctx, []*worker{w}); err != nil {
+	if err := warm(ctx, []*worker{w}, m.warmUp); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
 	var halt atomic.Bool

@@ -126,7 +126,7 @@ func checkAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(asked)), "\n")
-	want := "bench --segment 127.0.0.1:15000 --op read --block 4KiB --batch 1 --threads 1 --duration 10ms --transport tcp --json --beside-bulk"
+	want := "bench --segment 127.0.0.1:15000 --op read --block 4KiB --batch 1 --threads 1 --duration 10ms --warm-up 0 --transport tcp --json --beside-bulk"
 	n := 0
 	for _, line := range lines {
 		if line == want {

@@ -44,7 +44,7 @@ func (m *moonpath) takeSegment(line []byte) bool {
 func (m *moonpath) bench(ctx context.Context, segment string, c cell, d time.Duration, more ...string) (sample, error) {
 	args := append([]string{
 		"bench", "--segment", segment, "--op", c.Op, "--block", sizeName(c.Block), "--batch", strconv.Itoa(c.Batch),
-		"--threads", strconv.Itoa(c.Submitters), "--duration", d.String(), "--transport", "tcp", "--json",
+		"--threads", strconv.Itoa(c.Submitters), "--duration", d.String(), "--warm-up", "0", "--transport", "tcp", "--json",
 	}, more...)
 	done, err := runChild(ctx, d+grace, nil, m.binary, args...)
 	if err != nil {

@@ -33,7 +33,7 @@ ratios count and absolute figures do not. A pair is an initiator and a target:
 
 A submitter repeats one batch over one window of block × batch bytes. Figures are medians over rounds, with the least and
 the most; k/s is thousands of requests per second. Processor time is that of both processes, from the start of the
-initiator to its end, per 10^9 bytes measured; moonpath's includes a warm-up of 100 ms whose bytes do not count. The C++ tool
+initiator to its end, per 10^9 bytes measured. The C++ tool
 never touches the memory that it writes from, which therefore is one page of zeros that stays in the cache: its writes look
 better than they are.
 `
