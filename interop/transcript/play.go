@@ -25,10 +25,9 @@ type Player struct {
 	Bindings Bindings
 	// Connect gives the next connection on that port: dialled by an initiator, accepted by a target.
 	Connect func(Port) (net.Conn, error)
-	// Same, if not nil, judges a message of the live side in place of byte-wise equality: nil means good. On a control
-	// connection got is then the whole frame that was received, whatever its length. Where any bytes will do, want has
-	// those of got.
-	Same func(port Port, want, got []byte) error
+	// Frame, if not nil, is given each control frame of the live side, whole and whatever its length, with the recorded
+	// one, and returns what is compared in its place: the frame without what its receiver ignores.
+	Frame func(recorded, got []byte) []byte
 }
 
 // Play plays all events of t. The first step at which the live side does not do what was recorded gives a *Mismatch. An end
@@ -90,18 +89,15 @@ func (p *Player) step(c *playedConn, n int, e Event) error {
 		}
 		return nil
 	}
-	got, err := p.receive(c, len(want))
+	got, err := p.receive(c, want)
 	if err != nil {
 		return mismatch(fmt.Sprintf("%d bytes, got %d", len(want), len(got)), err)
 	}
 	if want, err = e.Message.Like(got, p.Bindings); err != nil {
 		return err
 	}
-	if p.Same != nil {
-		if err := p.Same(c.port, want, got); err != nil {
-			return mismatch("another message", err)
-		}
-		return nil
+	if len(got) != len(want) {
+		return mismatch(fmt.Sprintf("%d bytes, %q, got %d, %q", len(want), want, len(got), got), nil)
 	}
 	if at := firstDifference(want, got); at >= 0 {
 		return mismatch(fmt.Sprintf("byte %d of %d to be %#02x, got %#02x", at, len(want), want[at], got[at]), nil)
@@ -127,10 +123,10 @@ func isEnd(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }
 
-// receive reads a message of the given length or, where Same is to judge it, a whole control frame.
-func (p *Player) receive(c *playedConn, length int) ([]byte, error) {
-	if p.Same == nil || c.port == Data {
-		got := make([]byte, length)
+// receive reads as many bytes as are wanted or, where there is a Frame, a whole control frame.
+func (p *Player) receive(c *playedConn, want []byte) ([]byte, error) {
+	if p.Frame == nil || c.port == Data {
+		got := make([]byte, len(want))
 		n, err := io.ReadFull(c, got)
 		return got[:n], err
 	}
@@ -143,8 +139,10 @@ func (p *Player) receive(c *playedConn, length int) ([]byte, error) {
 		return head, fmt.Errorf("frame of %d bytes, want at most %d", size, maxFrame)
 	}
 	frame := append(head, make([]byte, size)...)
-	n, err := io.ReadFull(c, frame[8:])
-	return frame[:8+n], err
+	if n, err := io.ReadFull(c, frame[8:]); err != nil {
+		return frame[:8+n], err
+	}
+	return p.Frame(want, frame), nil
 }
 
 func firstDifference(want, got []byte) int {

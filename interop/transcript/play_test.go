@@ -123,31 +123,39 @@ func TestNobodyToConnectToIsAMismatch(t *testing.T) {
 	}
 }
 
-func TestSameSeesWholeControlFrames(t *testing.T) {
+func TestFrameSeesWholeControlFrames(t *testing.T) {
 	const ask = "moonpath-transcript 1\n1 open control\n1 > rest64 01 `{}`\n1 < rest64 01 `null`\n1 < eof\n1 > eof\n"
 	longer := strings.Replace(ask, "`null`", "`{\"a\":1}`", 1)
-	objection := errors.New("not what I want")
-	for _, verdict := range []error{nil, objection} {
-		var seen string
-		same := func(port Port, want, got []byte) error {
-			seen = string(port) + " " + string(want[8:]) + " " + string(got[8:])
-			return verdict
-		}
-		err, _ := playBoth(t, parse(t, ask), parse(t, longer), Player{Same: same})
-		if !errors.Is(err, verdict) {
-			t.Errorf("error %v, want %v", err, verdict)
-		}
-		if want := "control \x01null \x01{\"a\":1}"; seen != want {
-			t.Errorf("Same was given %q, want %q", seen, want)
-		}
+	for _, c := range []struct {
+		name, problem string
+		returns       func(recorded, got []byte) []byte
+	}{
+		{"recorded", "", func(recorded, _ []byte) []byte { return recorded }},
+		{"another length", "13 bytes", func(_, got []byte) []byte { return got }},
+		{"another byte", "byte 12 of 13 to be 0x6c, got 0x6d", func(recorded, _ []byte) []byte { return append(recorded[:12:12], 'm') }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var seen string
+			frame := func(recorded, got []byte) []byte {
+				seen = string(recorded[8:]) + " " + string(got[8:])
+				return c.returns(recorded, got)
+			}
+			err, _ := playBoth(t, parse(t, ask), parse(t, longer), Player{Frame: frame})
+			if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("error %v, want %q", err, c.problem)
+			}
+			if want := "\x01null \x01{\"a\":1}"; seen != want {
+				t.Errorf("Frame was given %q, want %q", seen, want)
+			}
+		})
 	}
 }
 
 func TestFrameLengthIsCheckedBeforeReading(t *testing.T) {
 	const ask = "moonpath-transcript 1\n1 open control\n1 > 01\n1 < rest64 01\n"
 	huge := strings.Replace(ask, "rest64 01", "ff ff ff ff ff ff ff ff 01", 1)
-	same := func(Port, []byte, []byte) error { return nil }
-	err, _ := playBoth(t, parse(t, ask), parse(t, huge), Player{Same: same})
+	frame := func(recorded, _ []byte) []byte { return recorded }
+	err, _ := playBoth(t, parse(t, ask), parse(t, huge), Player{Frame: frame})
 	if err == nil || !strings.Contains(err.Error(), "frame of 18446744073709551615 bytes") {
 		t.Errorf("error %v, want a refusal of the length", err)
 	}
