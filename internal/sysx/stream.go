@@ -88,10 +88,15 @@ func vectored(trap, fd uintptr, vs []unix.Iovec) (int, syscall.Errno) {
 	for i := range vs {
 		total += vs[i].Len
 	}
+	small := total <= smallCall
+	if !small && hurrying.Load() {
+		turns <- struct{}{}
+		defer func() { <-turns }()
+	}
 	for {
 		var n uintptr
 		var e syscall.Errno
-		if total <= smallCall {
+		if small {
 			n, _, e = syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(vs))), uintptr(len(vs)))
 		} else {
 			n, _, e = syscall.Syscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(vs))), uintptr(len(vs)))

@@ -127,6 +127,9 @@ func (l *lane) take() bool {
 	if large > 0 {
 		l.large.Add(large)
 	}
+	if int(large) < n {
+		sysx.Hurry()
+	}
 	l.tail.Store(tail + uint64(n))
 	return true
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/moonpath-io/moonpath/internal/sysx"
 	"github.com/moonpath-io/moonpath/mem"
+	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 	"github.com/moonpath-io/moonpath/xfer"
 )
@@ -114,6 +115,9 @@ func (s *session) exchange() bool {
 		return s.reject(h, op, v2, code)
 	}
 	s.bytes += h.Size
+	if h.Size <= transport.SmallLimit {
+		sysx.Hurry()
+	}
 	memory := lease.View(h.Addr-uint64(lease.Region.Addr), h.Size)
 	if op == tcpframe.OpWrite {
 		// Answers to earlier reads are still in place, and must not show what is written after them.

@@ -5,6 +5,8 @@ package tcp
 import (
 	"sync"
 	"time"
+
+	"github.com/moonpath-io/moonpath/internal/sysx"
 )
 
 // watcher ends connections on which something is owed and no byte moves. It compares counters, so that the
@@ -45,6 +47,7 @@ func (w *watcher) run(t *Transport) {
 		case <-w.quit:
 			return
 		case now := <-tick.C:
+			sysx.Relax()
 			seen = t.look(now, seen)
 		}
 	}
