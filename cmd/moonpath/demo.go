@@ -12,6 +12,7 @@ import (
 	"github.com/moonpath-io/moonpath"
 	"github.com/moonpath-io/moonpath/config"
 	"github.com/moonpath-io/moonpath/selector"
+	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/xfer"
 )
 
@@ -98,9 +99,33 @@ func (*demoCmd) Run(a *app) error {
 		return errors.Join(a.emit(&d.result, nil), err)
 	}
 	if err == nil {
-		d.say("\nEverything that was written came back unchanged; took %.1f s.\n", d.result.Seconds)
+		d.say("\nSkipped: %s.\n", strings.Join(d.skipped(), "; "))
+		d.say("Everything that was written came back unchanged; took %.1f s.\n", d.result.Seconds)
 	}
 	return err
+}
+
+// skipped says what a demo on this host did not show, and why.
+func (*demo) skipped() []string {
+	reasons := make(map[string][]string)
+	var order []string
+	for _, t := range moonpath.KnownTransports() {
+		if t.Availability.State == transport.Ready {
+			continue
+		}
+		why := string(t.Availability.State) + ", " + t.Availability.Code
+		if reasons[why] == nil {
+			order = append(order, why)
+		}
+		reasons[why] = append(reasons[why], t.Name)
+	}
+	if len(order) == 0 {
+		return []string{"nothing"}
+	}
+	for i, why := range order {
+		order[i] = "transfers over " + strings.Join(reasons[why], ", ") + " (" + why + "; moonpath info says more)"
+	}
+	return order
 }
 
 func (d *demo) steps() error {
