@@ -52,6 +52,7 @@ type source struct {
 	queues [transport.Queues][]*task
 	out    map[transport.Ref]*chunk
 	last   uint32
+	closed bool
 }
 
 type task struct {
@@ -122,7 +123,34 @@ func (s *source) queue(ks ...*task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range ks {
-		s.queues[k.queue] = append(s.queues[k.queue], k)
+		if s.closed {
+			s.fail(k)
+		} else {
+			s.queues[k.queue] = append(s.queues[k.queue], k)
+		}
+	}
+}
+
+// close fails what is queued and what comes later, as an engine does before it ends a route.
+func (s *source) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for q := range s.queues {
+		for _, k := range s.queues[q] {
+			s.fail(k)
+		}
+		s.queues[q] = nil
+	}
+}
+
+// fail gives back what is left of a queued task.
+func (s *source) fail(k *task) {
+	if k.fault == nil {
+		k.fault = &xfer.Fault{Code: xfer.Closed}
+	}
+	if k.left -= k.len - k.cut; k.left == 0 {
+		close(k.ended)
 	}
 }
 
