@@ -194,13 +194,16 @@ func (e *Engine) UnregisterLocalMemoryBatch(addrs []Addr) error {
 	if err := e.checkOpen(); err != nil {
 		return err
 	}
-	rs, err := e.regions.Lookup(addrs)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := e.bounded(context.Background(), 0)
 	defer cancel()
-	if err := e.regions.Close(ctx, rs); err != nil {
+	rs, err := e.regions.Lookup(addrs)
+	if err == nil {
+		err = e.regions.Close(ctx, rs)
+	}
+	if err != nil {
+		if closed := e.checkOpen(); closed != nil {
+			return closed // Close is unregistering the memory
+		}
 		return err
 	}
 	var errs []error

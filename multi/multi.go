@@ -212,7 +212,7 @@ func (m *Multi) Drain(ctx context.Context) error {
 		select {
 		case <-b.idle():
 		case <-ctx.Done():
-			return ctx.Err()
+			return &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageClose, Cause: ctx.Err(), Detail: "waiting for batches to end"}
 		}
 	}
 	return nil
