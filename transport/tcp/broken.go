@@ -198,7 +198,7 @@ func (l *lane) broken(err error) {
 func (l *lane) failure(i uint64, sent bool) *xfer.Fault {
 	e := &l.ring[i%laneSlots]
 	switch {
-	case l.refused && i == l.head.Load():
+	case (l.refused || l.early) && i == l.head.Load():
 		return refusal(l.r, &e.work.chunk, e.code)
 	case l.r.ctx.Err() != nil:
 		return l.r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil)

@@ -19,6 +19,7 @@ var (
 	errBadStatus   = errors.New("the peer's answer is no status frame; it speaks version 1")
 	errTooEarly    = errors.New("the peer confirmed a request before it was sent")
 	errRefused     = errors.New("the peer refused a request")
+	errCut         = errors.New("the connection ended while a refused request was still being sent")
 )
 
 // receive takes answers until the connection ends.
@@ -37,6 +38,9 @@ func (l *lane) receive() error {
 			case <-l.passed:
 			case <-l.r.ctx.Done():
 				return l.r.ctx.Err()
+			}
+			if !l.up.Load() {
+				return errCut
 			}
 			l.recvMu.Lock()
 			l.settleEarly()

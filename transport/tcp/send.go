@@ -76,6 +76,7 @@ func (l *lane) cannotWrite(err error) {
 	if !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, unix.EPIPE) {
 		l.conn.Close()
 	}
+	rouse(l.passed) // the reader may wait for the request to get out
 }
 
 func (l *lane) unsent() bool { return l.sent.Load() < l.tail.Load() }

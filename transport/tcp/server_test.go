@@ -22,6 +22,7 @@ type server struct {
 	mu    sync.Mutex
 	conns []*conn
 	wg    sync.WaitGroup
+	quit  chan struct{}
 }
 
 // conn is one connection of a server.
@@ -30,6 +31,7 @@ type conn struct {
 	t      testing.TB
 	in     *bufio.Reader
 	number int // in the order of accepting, from 1
+	quit   chan struct{}
 }
 
 // listenRaw starts a server; serve runs in a goroutine per connection, which is closed when it returns.
@@ -39,14 +41,14 @@ func listenRaw(t testing.TB, serve func(c *conn)) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, l: l.(*net.TCPListener)}
+	s := &server{t: t, l: l.(*net.TCPListener), quit: make(chan struct{})}
 	s.wg.Go(func() {
 		for {
 			c, err := s.l.AcceptTCP()
 			if err != nil {
 				return
 			}
-			k := &conn{TCPConn: c, t: t, in: bufio.NewReaderSize(c, 64<<10), number: int(s.accepted.Add(1))}
+			k := &conn{TCPConn: c, t: t, in: bufio.NewReaderSize(c, 64<<10), number: int(s.accepted.Add(1)), quit: s.quit}
 			s.mu.Lock()
 			s.conns = append(s.conns, k)
 			s.mu.Unlock()
@@ -57,6 +59,7 @@ func listenRaw(t testing.TB, serve func(c *conn)) *server {
 		}
 	})
 	t.Cleanup(func() {
+		close(s.quit)
 		s.l.Close()
 		s.closeAll()
 		s.wg.Wait()
@@ -125,6 +128,9 @@ func (c *conn) greet(incarnation uint64) bool {
 	}
 	return c.put(helloAnswer(tcpframe.HelloAnswer{Code: tcpframe.OK, Incarnation: incarnation, Version: 1, Features: tcpframe.FeatureDrain, DrainLimit: drainLimit}))
 }
+
+// stand does nothing until the test ends, as a frozen peer.
+func (c *conn) stand() { <-c.quit }
 
 // waitEnd reads until the peer ends the connection; extra bytes are none of the caller's business.
 func (c *conn) waitEnd() { _, _ = io.Copy(io.Discard, c.in) }
