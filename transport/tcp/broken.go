@@ -71,6 +71,7 @@ func (l *lane) connect(k link) bool {
 		l.link, l.conn, l.stream = k, k.conn, stream
 		l.answers, l.broke, l.refused, l.early = 0, nil, false, false
 		l.stalled.Store(false)
+		l.unmapped.Store(false)
 		l.hurry.Store(false)
 	}
 	l.sendMu.Unlock()
@@ -154,6 +155,8 @@ func (l *lane) broken(err error) {
 				c.Remote = unknownIfWrite(&e.work.chunk)
 			}
 			l.done = append(l.done, c)
+		case !sent && l.unmapped.Load(): // one of these cannot be sent; the kernel does not say which
+			alone = append(alone, e.work)
 		case l.refused || !sent:
 			again = append(again, e.work)
 		default:

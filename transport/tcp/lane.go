@@ -26,15 +26,16 @@ type lane struct {
 	index  int
 	queues transport.QueueSet
 
-	up      atomic.Bool // connected
-	failed  atomic.Bool // could not be connected; cleared by the watcher, so that it is tried again
-	started sync.Once
-	wake    chan struct{}
-	conn    *net.TCPConn
-	link    link
-	stream  *sysx.Stream
-	stalled atomic.Bool // we ended the connection, because nothing moved
-	hurry   atomic.Bool // a canceled request is half sent: the next standstill ends the connection
+	up       atomic.Bool // connected
+	failed   atomic.Bool // could not be connected; cleared by the watcher, so that it is tried again
+	started  sync.Once
+	wake     chan struct{}
+	conn     *net.TCPConn
+	link     link
+	stream   *sysx.Stream
+	stalled  atomic.Bool // we ended the connection, because nothing moved
+	unmapped atomic.Bool // local memory of a request that was to be sent is not there
+	hurry    atomic.Bool // a canceled request is half sent: the next standstill ends the connection
 
 	pumpMu sync.Mutex    // the right to fill the ring and to write
 	kicked atomic.Bool   // there may be work that the holder of pumpMu has not seen

@@ -288,17 +288,9 @@ func TestAnIdleConnectionClosedByThePeerCostsNoRequest(t *testing.T) {
 				_, s := h.dial(d)
 				for round := range 5 {
 					s.do(write(m, 0, 100, remoteBase), write(m, 0, 2<<20, remoteBase), read(m, 0, 100, remoteBase).suspect())
-					if how == "reset" {
-						srv.mu.Lock()
-						for _, c := range srv.conns {
-							c.reset()
-						}
-						srv.mu.Unlock()
-					}
-					srv.closeAll()
-					// Even if the end has not been noticed yet.
-					if round%2 == 0 {
-						eventually(t, "the end is noticed", func() bool { return !slices.ContainsFunc(s.route.lanes, func(l *lane) bool { return l.up.Load() }) })
+					srv.end(how == "reset")
+					if round%2 == 0 { // else the next request comes before the end has been noticed
+						srv.endAll(s.route)
 					}
 				}
 			})
@@ -317,8 +309,7 @@ func TestASuspectAloneIsServedAfterAllConnectionsEnded(t *testing.T) {
 			m := h.memory(2<<20, false)
 			_, s := h.dial(d)
 			s.do(write(m, 0, 100, remoteBase), write(m, 0, 2<<20, remoteBase))
-			srv.closeAll()
-			eventually(t, "the end is noticed", func() bool { return !slices.ContainsFunc(s.route.lanes, func(l *lane) bool { return l.up.Load() }) })
+			srv.endAll(s.route)
 			s.do(read(m, 0, 100, remoteBase).suspect())
 		})
 	}

@@ -73,6 +73,9 @@ const maxWriterCalls = 1 << 30
 // came before the end: answers, and the rejection that is the reason for it. pumpMu is held.
 func (l *lane) cannotWrite(err error) {
 	l.up.Store(false)
+	if err == unix.EFAULT {
+		l.unmapped.Store(true)
+	}
 	if !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, unix.EPIPE) {
 		l.conn.Close()
 	}
@@ -100,7 +103,7 @@ func (l *lane) take() bool {
 	}
 	room = min(room, takeBatch)
 	n := 0
-	if l.index > 0 || len(l.r.lanes) == 1 {
+	if l.wants().Has(transport.Bulk) {
 		n = l.r.again.take(l.works[:room])
 	}
 	if n == 0 {

@@ -135,6 +135,8 @@ func (s *serial) serve(w *work) transport.Completion {
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: interrupted()}
 		case s.r.ctx.Err() != nil:
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil)}
+		case errors.Is(err, unix.EFAULT):
+			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.fault(xfer.Memory, xfer.StageSend, "local memory is registered but not mapped: "+describe(&w.chunk), err)}
 		case !ended(err):
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.fault(xfer.Deadline, xfer.StageComplete, "no byte moved for "+s.r.t.opt.stall.String(), err)}
 		}
@@ -208,6 +210,9 @@ func (s *serial) exchange(w *work) (transport.Completion, error) {
 		return s.exchangeV1(w)
 	}
 	if err := s.request(c, tcpframe.OpV2|byte(c.Op)); err != nil {
+		if err == unix.EFAULT {
+			return done, err // the peer waits for the rest
+		}
 		// The rejection may have come before the payload was out.
 		if code, statusErr := s.status(); statusErr == nil && code != tcpframe.OK {
 			s.drop()

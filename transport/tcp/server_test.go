@@ -68,13 +68,27 @@ func listenRaw(t testing.TB, serve func(c *conn)) *server {
 }
 
 // closeAll ends all connections that are open now.
-func (s *server) closeAll() {
+func (s *server) closeAll() { s.end(false) }
+
+func (s *server) end(byReset bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.conns {
+		if byReset {
+			c.reset()
+		}
 		c.Close()
 	}
 	s.conns = nil
+}
+
+// endAll ends all connections of a route that has nothing to do, those that are only being made included.
+func (s *server) endAll(r *route) {
+	s.t.Helper()
+	eventually(s.t, "the end of all connections is noticed", func() bool {
+		s.closeAll()
+		return !slices.ContainsFunc(r.lanes, func(l *lane) bool { return l.up.Load() })
+	})
 }
 
 // desc describes the server with one large buffer; incarnation 0 makes it a published engine.

@@ -65,8 +65,9 @@ func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 		return now.Sub(m.since) >= limit
 	}
 	for _, r := range t.all() {
+		again := false
 		for _, l := range r.lanes {
-			l.failed.Store(false)
+			again = l.failed.Swap(false) || again
 			limit := t.opt.stall
 			if l.hurry.Load() {
 				limit = min(limit, standstill)
@@ -74,6 +75,9 @@ func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 			if l.up.Load() && !l.idle() && stalled(l, l.progress.Load(), limit) {
 				l.stall()
 			}
+		}
+		if again {
+			r.Kick() // what waits may have missed the lanes that stood in
 		}
 	}
 	for _, s := range t.accept.all() {
