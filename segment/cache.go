@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -18,44 +19,71 @@ type Peer struct {
 	desc  atomic.Pointer[Desc]
 	cache *Cache
 
-	mu      sync.Mutex // guards fetch
+	mu      sync.Mutex // guards what follows
 	fetch   *fetch     // under way, or nil
+	last    *fetch     // that is over, or nil
+	fetches uint64     // begun
 	fetched time.Time
 }
 
 // fetch is a lookup that several callers wait for.
 type fetch struct {
-	done chan struct{}
-	err  error
+	number uint64 // from 1
+	done   chan struct{}
+	err    error
 }
 
 // Desc returns the newest description.
 func (p *Peer) Desc() *Desc { return p.desc.Load() }
 
-// Refresh fetches the description anew; callers at the same time share one lookup. On error the old
+// Refresh fetches the description anew; callers at the same time share one lookup. It returns what the owner
+// said after the call began: a lookup that was under way by then is waited for and not taken. On error the old
 // description stays in use.
 func (p *Peer) Refresh(ctx context.Context) (*Desc, error) {
 	p.mu.Lock()
-	f := p.fetch
-	if f == nil {
-		f = &fetch{done: make(chan struct{})}
-		p.fetch = f
+	before := p.fetches
+	for {
+		// A lookup that was given up by the caller who led it says nothing about the peer.
+		if f := p.last; f != nil && f.number > before && !errors.Is(f.err, xfer.Interrupted) && !errors.Is(f.err, xfer.Deadline) {
+			p.mu.Unlock()
+			return p.desc.Load(), f.err
+		}
+		f := p.fetch
+		if f == nil {
+			return p.lead(ctx)
+		}
 		p.mu.Unlock()
-		f.err = p.lookup(ctx)
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return p.desc.Load(), ended(ctx, p.Name)
+		}
 		p.mu.Lock()
-		p.fetch = nil
-		p.fetched = time.Now()
-		p.mu.Unlock()
-		close(f.done)
-		return p.desc.Load(), f.err
 	}
+}
+
+// lead makes the lookup that others wait for. p.mu is held, and is released.
+func (p *Peer) lead(ctx context.Context) (*Desc, error) {
+	p.fetches++
+	f := &fetch{number: p.fetches, done: make(chan struct{})}
+	p.fetch = f
 	p.mu.Unlock()
-	select {
-	case <-f.done:
-		return p.desc.Load(), f.err
-	case <-ctx.Done():
-		return p.desc.Load(), notAvailable(p.Name, ctx.Err())
+	f.err = p.lookup(ctx)
+	p.mu.Lock()
+	p.fetch, p.last = nil, f
+	p.fetched = time.Now()
+	p.mu.Unlock()
+	close(f.done)
+	return p.desc.Load(), f.err
+}
+
+// ended is the fault for a caller whose context ended while another one asked.
+func ended(ctx context.Context, name string) *xfer.Fault {
+	f := &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageResolve, Peer: name, Cause: context.Cause(ctx)}
+	if errors.Is(f.Cause, xfer.Deadline) {
+		f.Code = xfer.Deadline // the engine's limit, not the caller's
 	}
+	return f
 }
 
 // Age returns how long ago the description was last asked for.
