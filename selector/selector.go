@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"time"
@@ -97,7 +98,7 @@ func Rank(v *View, q Question, dst []Ranked, rec *Decision) []Ranked {
 			}
 		}
 	}
-	slices.SortStableFunc(dst[first:], func(a, b Ranked) int { return int(a.Cost - b.Cost) })
+	slices.SortStableFunc(dst[first:], func(a, b Ranked) int { return cmp.Compare(a.Cost, b.Cost) })
 	if rec != nil && len(dst) > first {
 		rec.Chosen = int(dst[first].Row)
 	}

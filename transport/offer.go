@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -35,9 +36,13 @@ type Cost struct {
 	Origin string        `json:"origin"`     // "declared", "probed", "measured"
 }
 
-// Of returns the predicted time for n bytes.
+// Of returns the predicted time for n bytes; what does not fit is the longest time there is.
 func (c Cost) Of(n uint64) time.Duration {
-	return c.Setup + time.Duration(float64(c.PerMiB)*float64(n)/(1<<20))
+	t := float64(c.Setup) + float64(c.PerMiB)*float64(n)/(1<<20)
+	if t >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(t)
 }
 
 // Reason says why something is not usable: Code "boot-id" wants "91c4…", has "07be…".

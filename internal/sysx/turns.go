@@ -12,14 +12,20 @@ import (
 var (
 	turns    = make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))
 	hurrying atomic.Bool
+	asked    atomic.Bool // Hurry was called since the last Relax
 )
 
-// Hurry says that small requests are about: large calls take turns from now on, until Relax.
+// Hurry says that small requests are about: large calls take turns from now on.
 func Hurry() {
-	if !hurrying.Load() {
+	if !asked.Load() {
+		asked.Store(true)
 		hurrying.Store(true)
 	}
 }
 
-// Relax ends what Hurry began; it is called from time to time, and the next small request hurries again.
-func Relax() { hurrying.Store(false) }
+// Relax, called from time to time, ends the turns if Hurry was not called since the time before.
+func Relax() {
+	if !asked.Swap(false) {
+		hurrying.Store(false)
+	}
+}
