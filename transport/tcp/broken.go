@@ -4,7 +4,6 @@ package tcp
 
 import (
 	"errors"
-	"net"
 	"time"
 
 	"github.com/moonpath-io/moonpath/internal/sysx"
@@ -247,10 +246,4 @@ func refusal(r *route, c *transport.Chunk, code uint32) *xfer.Fault {
 	f := r.fault(xfer.Refused, xfer.StageComplete, tcpframe.StatusText(code)+": "+describe(c), nil)
 	f.Retry = xfer.Refresh
 	return f
-}
-
-// ended reports whether an error means that the peer let go of the connection.
-func ended(err error) bool {
-	var timeout net.Error
-	return !(errors.As(err, &timeout) && timeout.Timeout())
 }

@@ -25,7 +25,8 @@ type link struct {
 // dial connects to the engine that the route was opened to. A moonpath peer proves that it is that one; of a
 // published peer, which cannot, the description is fetched anew if a connection has ended since the last time. If
 // another engine has taken its place the error is WrongPeer: what is queued names memory of the old one and must
-// not reach the new one. The description is fetched anew in any case, so that the next request knows.
+// not reach the new one. After any failure the description is fetched anew, so that the next request knows where
+// the peer is now.
 func (r *route) dial(ctx context.Context) (link, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect)
 	defer cancel()
@@ -39,9 +40,9 @@ func (r *route) dial(ctx context.Context) (link, error) {
 		}
 	}
 	l, err := r.connect(ctx, r.desc)
-	if xfer.CodeOf(err) == xfer.WrongPeer {
+	if err != nil && ctx.Err() == nil {
 		if _, refreshErr := r.peer.Refresh(ctx); refreshErr != nil {
-			r.t.log.Debug("description of a replaced peer not fetched", "peer", r.desc.Name, "error", refreshErr)
+			r.t.log.Debug("description of an unreachable peer not fetched", "peer", r.desc.Name, "error", refreshErr)
 		}
 	}
 	return l, err
@@ -107,13 +108,17 @@ func withinHost(c net.Conn) bool {
 // userTimeout is how long the kernel tries to deliver what was sent to a peer that does not acknowledge.
 const userTimeout = 30 * time.Second
 
-var errWrongIncarnation = errors.New("the peer's incarnation is another one")
+var (
+	errWrongIncarnation = errors.New("the peer's incarnation is another one")
+	errWrongVersion     = errors.New("the peer chose a version of hello that it was not offered")
+)
 
 // hello proves that the process behind c is the one that was expected, and says whether it stays connected
 // after a rejection. Nothing else is sent before the answer is there.
 func hello(ctx context.Context, c *net.TCPConn, incarnation uint64) (drains bool, err error) {
 	if deadline, ok := ctx.Deadline(); ok {
-		_ = c.SetDeadline(deadline)
+		// Old engines do not answer; half of the time is left to find out who is there.
+		_ = c.SetDeadline(time.Now().Add(time.Until(deadline) / 2))
 		defer func() { _ = c.SetDeadline(time.Time{}) }()
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
@@ -124,9 +129,13 @@ func hello(ctx context.Context, c *net.TCPConn, incarnation uint64) (drains bool
 		return false, err
 	}
 	var answer [tcpframe.HelloAnswerLen]byte
-	n, err := io.ReadFull(c, answer[:])
-	if err != nil && n < tcpframe.StatusLen {
+	n, err := io.ReadFull(c, answer[:tcpframe.StatusLen])
+	if err != nil {
 		return false, err
+	}
+	if code, ok := tcpframe.ParseStatus(answer[:]); ok && code != tcpframe.AddressRejected {
+		rest, _ := io.ReadFull(c, answer[tcpframe.StatusLen:]) // an answer that is too short is an error below
+		n += rest
 	}
 	a, err := tcpframe.ParseHelloAnswer(answer[:n])
 	switch {
@@ -136,6 +145,8 @@ func hello(ctx context.Context, c *net.TCPConn, incarnation uint64) (drains bool
 		return false, errWrongIncarnation
 	case a.Code != tcpframe.OK:
 		return false, errors.New(tcpframe.StatusText(a.Code))
+	case a.Version != tcpframe.HelloVersion:
+		return false, errWrongVersion
 	}
 	return a.Features&tcpframe.FeatureDrain != 0 && a.DrainLimit >= pieceBytes, nil
 }
@@ -146,17 +157,24 @@ func (r *route) dialFault(d *segment.Desc, err error) *xfer.Fault {
 	switch {
 	case errors.As(err, &dns):
 		f.Code = xfer.DNS
-	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, unix.ETIMEDOUT):
+	case timedOut(err):
 		f.Code = xfer.Deadline
 	}
 	return f
 }
 
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) && network.Timeout()
+}
+
 // helloFault tells a peer that cannot be reached from one that is somebody else.
 func (r *route) helloFault(d *segment.Desc, err error) *xfer.Fault {
-	var network net.Error
-	if errors.As(err, &network) && network.Timeout() || r.ctx.Err() != nil {
-		return r.dialFault(d, err)
+	if timedOut(err) || r.ctx.Err() != nil {
+		f := r.dialFault(d, err)
+		f.Detail = "no answer to hello from " + d.TCP.Address()
+		f.Next = "the peer is frozen, cut off, or replaced by an engine that knows no hello: moonpath probe NAME tells which"
+		return f
 	}
 	return r.wrongPeer(d, err)
 }

@@ -137,7 +137,7 @@ func (s *serial) serve(w *work) transport.Completion {
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil)}
 		case errors.Is(err, unix.EFAULT):
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.fault(xfer.Memory, xfer.StageSend, "local memory is registered but not mapped: "+describe(&w.chunk), err)}
-		case !ended(err):
+		case timedOut(err):
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.fault(xfer.Deadline, xfer.StageComplete, "no byte moved for "+s.r.t.opt.stall.String(), err)}
 		}
 		if w.attempts++; w.attempts >= maxAttempts {
