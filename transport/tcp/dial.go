@@ -30,14 +30,8 @@ type link struct {
 func (r *route) dial(ctx context.Context) (link, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect)
 	defer cancel()
-	if r.desc.Ext == nil && r.lost.Swap(false) {
-		switch newer, err := r.peer.Refresh(ctx); {
-		case err != nil:
-			r.lost.Store(true) // asked again next time
-		case !newer.SameOwner(r.desc):
-			r.lost.Store(true)
-			return link{}, r.wrongPeer(r.desc, nil)
-		}
+	if r.desc.Ext == nil && r.lost.Swap(false) && r.replaced(ctx) {
+		return link{}, r.wrongPeer(r.desc, nil)
 	}
 	l, err := r.connect(ctx, r.desc)
 	if err != nil && ctx.Err() == nil {
@@ -46,6 +40,20 @@ func (r *route) dial(ctx context.Context) (link, error) {
 		}
 	}
 	return l, err
+}
+
+// replaced asks whether another engine has taken the peer's place. It leaves time for the dial: the control port
+// of a published engine answers nobody for five seconds while somebody else's connection idles there (wire spec,
+// section 9.2), and its data port is as good as ever meanwhile.
+func (r *route) replaced(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect/2)
+	defer cancel()
+	newer, err := r.peer.Refresh(ctx)
+	if err == nil && newer.SameOwner(r.desc) {
+		return false
+	}
+	r.lost.Store(true) // asked again next time
+	return err == nil
 }
 
 func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
