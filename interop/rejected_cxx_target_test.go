@@ -3,6 +3,7 @@ package interop
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -194,6 +195,22 @@ func TestCxxTargetRejectsMany(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCxxTargetRejectsWhileItsControlPortIsBusy has an idle connection at the control port, behind which the published
+// engine answers nobody for five seconds. Good requests do not need that port.
+func TestCxxTargetRejectsWhileItsControlPortIsBusy(t *testing.T) {
+	const count = 100
+	r := newRejection(t, map[string]string{"tcp.lanes": "1"}, count, 4096)
+	b := r.prepare(t, moonpath.OpWrite, 0, count, 50)
+	r.deceive(t)
+	idle, err := net.Dial("tcp", r.target.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = idle.Close() }()
+	batch, err := run(t, r.engine, b.requests)
+	r.verify(t, b, batch, err)
 }
 
 func TestCxxTargetRejectsSomeOfFourSubmitters(t *testing.T) {
