@@ -15,6 +15,14 @@ const (
 	mib = 1 << 20
 )
 
+// needCxx skips a test of several parts by its own name.
+func needCxx(t testing.TB) {
+	t.Helper()
+	if _, reason := cxx.Available(); reason != "" {
+		t.Skipf("the published C++ engine is not available: %s", reason)
+	}
+}
+
 // openEngine opens a moonpath engine on loopback that ends with the test. A test opens it after the C++ peers, so that
 // it ends before them.
 func openEngine(t testing.TB, settings map[string]string) *moonpath.Engine {

@@ -150,6 +150,7 @@ func (r *rejection) check(t *testing.T, stale bool, op moonpath.Op, count int, b
 var bothOps = []moonpath.Op{moonpath.OpWrite, moonpath.OpRead}
 
 func TestCxxTargetRejectsOneOfAHundred(t *testing.T) {
+	needCxx(t)
 	const count = 100
 	for _, protocol := range []string{"2", "1"} {
 		for _, block := range []uint64{512, 40 * kib, 256 * kib} {
@@ -170,6 +171,7 @@ func TestCxxTargetRejectsOneOfAHundred(t *testing.T) {
 
 // TestCxxTargetRejectsMany has so many bad requests that a connection after the other breaks before any answer is in.
 func TestCxxTargetRejectsMany(t *testing.T) {
+	needCxx(t)
 	for _, c := range []struct {
 		count  int
 		block  uint64

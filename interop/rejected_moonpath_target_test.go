@@ -52,6 +52,7 @@ func codeOf(err error) (int, error) {
 }
 
 func TestMoonpathTargetRejects(t *testing.T) {
+	needCxx(t)
 	const size = mib
 	for _, v := range []struct {
 		name  string
@@ -107,6 +108,7 @@ func takeTurns(t *testing.T, peer *cxx.Peer, local uint64, target string, good u
 // TestMoonpathTargetRejectsByTurns compares moonpath with a C++ target. With its pool the C++ initiator fails an innocent
 // request when the fourth connection breaks, whoever breaks it (wire spec, section 4.7); without pool it never does.
 func TestMoonpathTargetRejectsByTurns(t *testing.T) {
+	needCxx(t)
 	const size = 64 * kib
 	for name, env := range map[string][]string{"with pool": nil, "without pool": {noPool}} {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +128,7 @@ func TestMoonpathTargetRejectsByTurns(t *testing.T) {
 }
 
 func TestMoonpathTargetRejectsOneOfABatch(t *testing.T) {
+	needCxx(t)
 	const count, block = 100, 4096
 	for _, env := range [][]string{nil, {noPool}} {
 		t.Run(fmt.Sprint(env), func(t *testing.T) {

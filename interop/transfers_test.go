@@ -10,6 +10,7 @@ import (
 
 // pairs runs a test in both directions and with every setting that changes what goes over the wire.
 func pairs(t *testing.T, size uint64, test func(*testing.T, *pair)) {
+	needCxx(t)
 	for _, v := range []struct {
 		name     string
 		settings map[string]string
@@ -99,7 +100,7 @@ func TestBatches(t *testing.T) {
 	pairs(t, size, func(t *testing.T, p *pair) {
 		for _, count := range []int{1, 10, 100, 1000} {
 			moves := scattered(count, size)
-			for _, op := range []moonpath.Op{moonpath.OpWrite, moonpath.OpRead} {
+			for _, op := range bothOps {
 				p.initiator.fill(t, 0, size, uint64(2*count))
 				p.target.fill(t, 0, size, uint64(2*count+1))
 				what := fmt.Sprintf("%v of %d requests", op, count)
@@ -117,7 +118,7 @@ func TestFourSubmittersAtOnce(t *testing.T) {
 		for part := range slices.Chunk(moves, len(moves)/submitters) {
 			batches = append(batches, part)
 		}
-		for _, op := range []moonpath.Op{moonpath.OpWrite, moonpath.OpRead} {
+		for _, op := range bothOps {
 			p.initiator.fill(t, 0, size, 20)
 			p.target.fill(t, 0, size, 21)
 			p.do(t, op, op.String(), moves, func() error { return p.concurrently(t, op, rounds, batches) })
@@ -128,10 +129,22 @@ func TestFourSubmittersAtOnce(t *testing.T) {
 func TestLengthZero(t *testing.T) {
 	const size = 4096
 	pairs(t, size, func(t *testing.T, p *pair) {
-		for _, op := range []moonpath.Op{moonpath.OpWrite, moonpath.OpRead} {
+		for _, op := range bothOps {
 			moves := []move{{1, 2, 0}, {100, 200, 300}, {size, size, 0}}
 			p.do(t, op, op.String()+" with and without bytes", moves, func() error { return p.transfer(t, op, moves) })
 			p.do(t, op, op.String()+" without bytes", moves[:1], func() error { return p.transfer(t, op, moves[:1]) })
 		}
 	})
+}
+
+// TestBatchBeyondTheQueueOfACxxEngine has more requests than a C++ initiator can have for one peer.
+func TestBatchBeyondTheQueueOfACxxEngine(t *testing.T) {
+	const size, count = 3 * mib, 5000
+	p := newPairToCxx(t, size, nil)
+	moves := scattered(count, size)
+	for _, op := range bothOps {
+		p.initiator.fill(t, 0, size, 30)
+		p.target.fill(t, 0, size, 31)
+		p.do(t, op, op.String(), moves, func() error { return p.transfer(t, op, moves) })
+	}
 }

@@ -32,6 +32,7 @@ func opcodes(t *testing.T, r *cxx.Recording) []byte {
 
 // TestVersionOnTheWire proves that the other tests speak the version that they name.
 func TestVersionOnTheWire(t *testing.T) {
+	needCxx(t)
 	const (
 		read1, write1 = 0x00, 0x01
 		read2, write2 = 0x80, 0x81
