@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	demoBound  = 15 * time.Second
+	demoBound  = 60 * time.Second
 	demoBuffer = 128 << 20 // on both sides
 )
 
