@@ -16,21 +16,20 @@ import (
 // bindTries is how many ports of the range are tried.
 const bindTries = 500
 
-// bind opens the listener of the control port. A random port is bound without address reuse, so that no
-// other process that binds in the same way can own it too.
+// bind opens the listener of the control port. Two sockets cannot listen at one port; address reuse, which
+// the net package switches on, only lets a port be taken again at once after its owner has ended.
 func bind(ctx context.Context, o Options) (*net.TCPListener, error) {
 	if o.Port != 0 {
-		l, err := listen(ctx, net.ListenConfig{}, o, o.Port)
+		l, err := listen(ctx, o, o.Port)
 		if err != nil {
 			return nil, notBound(fmt.Sprintf("port %d", o.Port), "choose another port, or 0 for a random one", err)
 		}
 		return l, nil
 	}
-	exclusive := net.ListenConfig{Control: withoutReuse}
 	candidates := rand.Perm(o.PortHigh - o.PortLow + 1)
 	candidates = candidates[:min(len(candidates), bindTries)]
 	for _, offset := range candidates {
-		l, err := listen(ctx, exclusive, o, o.PortLow+offset)
+		l, err := listen(ctx, o, o.PortLow+offset)
 		if err == nil {
 			return l, nil
 		}
@@ -42,8 +41,8 @@ func bind(ctx context.Context, o Options) (*net.TCPListener, error) {
 		"widen the range of ports: MC_MIN_RPC_PORT and MC_MAX_RPC_PORT", syscall.EADDRINUSE)
 }
 
-func listen(ctx context.Context, c net.ListenConfig, o Options, port int) (*net.TCPListener, error) {
-	l, err := c.Listen(ctx, network(o), net.JoinHostPort(o.Bind, strconv.Itoa(port)))
+func listen(ctx context.Context, o Options, port int) (*net.TCPListener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, network(o), net.JoinHostPort(o.Bind, strconv.Itoa(port)))
 	if err != nil {
 		return nil, err
 	}
@@ -59,14 +58,6 @@ func network(o Options) string {
 		}
 	}
 	return "tcp"
-}
-
-func withoutReuse(_, _ string, conn syscall.RawConn) error {
-	var failed error
-	err := conn.Control(func(fd uintptr) {
-		failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0)
-	})
-	return errors.Join(err, failed)
 }
 
 func notBound(what, next string, cause error) *xfer.Fault {
