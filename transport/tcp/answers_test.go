@@ -100,7 +100,7 @@ func (s *source) narrow() {
 	s.t.Helper()
 	l := s.route.lanes[0]
 	eventually(s.t, "the lane is up", l.up.Load)
-	if err := l.connection().SetWriteBuffer(4096); err != nil {
+	if err := l.connection().SetWriteBuffer(32 << 10); err != nil {
 		s.t.Fatal(err)
 	}
 }

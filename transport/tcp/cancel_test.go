@@ -214,7 +214,7 @@ func TestCancelingAtRandomNeverTouchesMemoryLater(t *testing.T) {
 			d = there.plainDesc()
 		}
 		r, s := here.dial(d)
-		for inner := range 20 {
+		for inner := range 10 {
 			var ks []*task
 			for i := range uint64(64) {
 				size := []uint64{100, 5000, 40000, 300000}[(uint64(inner)+i)%4]

@@ -21,12 +21,17 @@ type client struct {
 
 func (h *host) client() *client {
 	h.t.Helper()
+	return h.clientOf(h.t)
+}
+
+func (h *host) clientOf(t testing.TB) *client {
+	t.Helper()
 	c, err := net.Dial("tcp", address("127.0.0.1", h.tr.Port()))
 	if err != nil {
-		h.t.Fatal(err)
+		t.Fatal(err)
 	}
-	h.t.Cleanup(func() { c.Close() })
-	return &client{h.t, c.(*net.TCPConn)}
+	t.Cleanup(func() { c.Close() })
+	return &client{t, c.(*net.TCPConn)}
 }
 
 func frame(size, addr uint64, opcode byte) []byte {

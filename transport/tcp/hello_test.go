@@ -28,8 +28,7 @@ func TestHelloIsAnswered(t *testing.T) {
 		{"of newer versions only", helloFrame(own, 9, 7, 1), tcpframe.HelloAnswer{Code: tcpframe.VersionRejected, Incarnation: own}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c := h.client()
-			c.t = t
+			c := h.clientOf(t)
 			c.send(x.hello)
 			c.expect(helloAnswer(x.want))
 			if x.want.Code != tcpframe.OK {
@@ -144,8 +143,7 @@ func TestWithoutDrainARejectionAfterAHelloSaysWhyAndCloses(t *testing.T) {
 	for _, b := range bad {
 		for _, op := range []byte{v2Read, v2Write} {
 			t.Run(fmt.Sprintf("%s %#x", b.name, op), func(t *testing.T) {
-				c := h.client()
-				c.t = t
+				c := h.clientOf(t)
 				c.hello(h, 0)
 				c.send(frame(b.size, b.addr, op))
 				c.expect(status(b.code))

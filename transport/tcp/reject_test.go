@@ -54,8 +54,7 @@ func TestBadRangesGetOneStatusAndAClose(t *testing.T) {
 	for _, b := range bad {
 		for _, op := range []byte{v2Read, v2Write} {
 			t.Run(fmt.Sprintf("%s %#x", b.name, op), func(t *testing.T) {
-				c := h.client()
-				c.t = t
+				c := h.clientOf(t)
 				c.works(uint64(r.Addr))
 				c.send(frame(b.size, b.addr, op))
 				c.expect(status(tcpframe.AddressRejected))
@@ -74,8 +73,7 @@ func TestBadRangesEndAVersion1ConnectionWithoutAByte(t *testing.T) {
 	for _, b := range bad {
 		for _, op := range []byte{v1Read, v1Write} {
 			t.Run(fmt.Sprintf("%s %#x", b.name, op), func(t *testing.T) {
-				c := h.client()
-				c.t = t
+				c := h.clientOf(t)
 				c.works(uint64(r.Addr))
 				c.send(frame(b.size, b.addr, op))
 				c.expectEnd()
