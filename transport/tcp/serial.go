@@ -107,6 +107,10 @@ func (s *serial) end() {
 
 // serve sends one request until it is answered, or has failed often enough.
 func (s *serial) serve(w *work) transport.Completion {
+	if s.link.conn != nil && s.ended() {
+		s.drop()
+		s.r.lost.Store(true)
+	}
 	for {
 		if s.link.conn == nil {
 			k, err := s.r.dial(s.r.ctx)
@@ -144,6 +148,19 @@ func (s *serial) serve(w *work) transport.Completion {
 			return s.exhausted(w, err)
 		}
 	}
+}
+
+// ended reports whether the peer has closed the idle connection, or sent what nobody asked for. A write that goes
+// into a closed connection looks like one that arrived if the protocol has no answer to it.
+func (s *serial) ended() bool {
+	s.limit()
+	stream, err := sysx.NewStream(s.link.conn, nil, nil)
+	if err != nil {
+		return true
+	}
+	var b [1]byte
+	n, err := stream.TryRead([]unix.Iovec{sysx.Vec(b[:])})
+	return n > 0 || err != nil
 }
 
 // exhausted fails a request to which the peer answers by closing, every time. Published engines do that when

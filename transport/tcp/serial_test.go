@@ -3,6 +3,7 @@ package tcp
 import (
 	"bytes"
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,7 +47,8 @@ func TestVersion1PeersAreServed(t *testing.T) {
 				}
 				requests += 2 * int32((n+pieceBytes-1)/pieceBytes)
 			}
-			if got := srv.accepted.Load(); x.reuse && got > int32(h.tr.opt.lanes) || !x.reuse && got != requests {
+			// The connection that was made first may find no work.
+			if got := srv.accepted.Load(); x.reuse && got > int32(h.tr.opt.lanes) || !x.reuse && got != requests && got != requests+1 {
 				t.Errorf("%d connections for %d requests", got, requests)
 			}
 		})
@@ -105,6 +107,47 @@ func TestAVersion1PeerRefusesByClosing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheFirstConnectionMayHaveBeenClosedBeforeItsFirstWrite: a peer without version confirms nothing, so the write
+// would be lost.
+func TestTheFirstConnectionMayHaveBeenClosedBeforeItsFirstWrite(t *testing.T) {
+	g := &target{version: 1, once: true}
+	srv := listenRaw(t, func(c *conn) {
+		if c.number > 1 {
+			g.serve(c)
+			return
+		}
+		c.CloseWrite() // its reset, after the first write, would be on its way for a while
+		c.stand()
+	})
+	h := openHost(t, "tcp.lanes", "1")
+	m := h.memory(4096, false)
+	pattern(m.Bytes(), 1)
+	_, s := h.dial(srv.desc(0, 0))
+	eventually(t, "the end has come", func() bool { return s.route.serial[0].closedByPeer(t) })
+	k := write(m, 0, 100, remoteBase)
+	s.do(k)
+	eventually(t, "the bytes are there", func() bool { return bytes.Equal(g.load(remoteBase, 100), k.memory()) })
+}
+
+func (s *serial) closedByPeer(t *testing.T) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link.conn == nil {
+		return false
+	}
+	raw, err := s.link.conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := -1
+	if err := raw.Control(func(fd uintptr) {
+		n, _, _ = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n == 0
 }
 
 // TestAnIdleVersion1ConnectionThatWasClosedLosesNoWrite: published initiators report such a write as done.
