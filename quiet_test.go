@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,22 +39,23 @@ func answerRead(c net.Conn, h tcpframe.Header, value byte) error {
 // The peer answers a read after the caller has given up and uses the memory for something else.
 func TestCanceledReadLeavesMemoryAlone(t *testing.T) {
 	asked, late := make(chan struct{}), make(chan struct{})
+	var first sync.Once
 	peer := newRawPeer(t, func(c net.Conn) {
-		for first := true; ; first = false {
+		for {
 			h, err := readHeader(c)
 			if err != nil {
 				return
 			}
-			if first {
+			first.Do(func() {
 				close(asked)
 				<-late
-			}
+			})
 			if answerRead(c, h, 0x11) != nil {
 				return
 			}
 		}
 	})
-	e := openEngine(t, nil)
+	e := openEngine(t, func(o *moonpath.Options) { o.Settings = map[string]string{"tcp.lanes": "1"} })
 	memory := alloc(t, e, 2*4096)
 	id := openName(t, e, peer.name)
 

@@ -150,8 +150,23 @@ func (r *route) connect() {
 		return
 	}
 	r.state, r.open = routeOpen, open
+	unwanted := r.unwanted()
 	r.mu.Unlock()
+	if len(unwanted) > 0 {
+		open.Cancel(unwanted)
+	}
 	open.Kick()
+}
+
+// unwanted lists what is out of tasks that were canceled: a transport may take work before Dial returns, and
+// could not be told then. r.mu is held.
+func (r *route) unwanted() (refs []transport.Ref) {
+	for i := range r.slots {
+		if p := r.slots[i].piece; p != nil && p.task.cause != causeNone {
+			refs = append(refs, transport.Ref{Slot: uint32(i), Gen: r.slots[i].gen})
+		}
+	}
+	return refs
 }
 
 // refuse fails everything queued after a dial that failed; the next push dials anew.
