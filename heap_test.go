@@ -10,58 +10,66 @@ import (
 	"github.com/moonpath-io/moonpath"
 )
 
-// Nothing but the registration keeps the buffers: what the collector took or moved would show as wrong bytes.
+// Nothing but the registration keeps the buffers: what the collector took would show as wrong bytes. The target's
+// are touched by nobody but its engine, since the race detector does not see what is ordered by a socket.
 func TestGoMemorySurvivesCollectionsUnderLoad(t *testing.T) {
 	for _, path := range []string{"local", "tcp"} {
 		t.Run(path, func(t *testing.T) {
 			target, e := openEngine(t, nil), openEngine(t, nil)
 			const buffers, size = 16, 40 << 10
 			var there, here []*moonpath.Memory
-			for range buffers {
-				there = append(there, registerSlice(t, target, make([]byte, size)))
+			for i := range buffers {
+				first := make([]byte, size)
+				fill(first, byte(i))
+				there = append(there, registerSlice(t, target, first))
 				here = append(here, registerSlice(t, e, make([]byte, size)))
 			}
 			id, pin := open(t, e, target), pinned(t, e, path)
-
-			stop := make(chan struct{})
-			var collector sync.WaitGroup
-			collector.Go(func() {
-				for churn := [][]byte(nil); ; runtime.GC() {
-					select {
-					case <-stop:
-						return
-					default:
-						churn = append(churn, bytes.Repeat([]byte{0xdb}, size)) // takes what was freed
-						if len(churn) > 64 {
-							churn = nil
-						}
-					}
-				}
-			})
-			defer collector.Wait()
-			defer close(stop)
+			defer collectGarbage()()
 
 			b := newBatch(t, e, buffers)
-			for round := range 60 {
+			move := func(op moonpath.Op) {
 				requests := make([]moonpath.Request, buffers)
 				for i := range requests {
-					requests[i] = moonpath.Request{Op: moonpath.Op(round % 2), Pin: pin, Local: here[i].At(0), Len: size, Target: id, Remote: uint64(there[i].At(0))}
-					fill(here[i].Bytes(), byte(round+i))
-					fill(there[i].Bytes(), byte(round+i+100))
+					requests[i] = moonpath.Request{Op: op, Pin: pin, Local: here[i].At(0), Len: size, Target: id, Remote: uint64(there[i].At(0))}
 				}
 				transfer(t, b, requests...)
-				want := make([]byte, size)
-				for i := range requests {
+			}
+			want := make([]byte, size)
+			for round := range 30 {
+				move(moonpath.OpRead)
+				for i := range buffers {
 					fill(want, byte(round+i))
-					if requests[i].Op == moonpath.OpRead {
-						fill(want, byte(round+i+100))
-					}
-					if !bytes.Equal(here[i].Bytes(), want) || !bytes.Equal(there[i].Bytes(), want) {
+					if !bytes.Equal(here[i].Bytes(), want) {
 						t.Fatalf("round %d, buffer %d: wrong bytes", round, i)
 					}
+					fill(here[i].Bytes(), byte(round+1+i))
 				}
+				move(moonpath.OpWrite)
 			}
 		})
+	}
+}
+
+// collectGarbage runs the collector again and again, and takes what it frees, until stop is called.
+func collectGarbage() (stop func()) {
+	quit := make(chan struct{})
+	var collector sync.WaitGroup
+	collector.Go(func() {
+		for churn := [][]byte(nil); ; runtime.GC() {
+			select {
+			case <-quit:
+				return
+			default:
+				if churn = append(churn, bytes.Repeat([]byte{0xdb}, 40<<10)); len(churn) > 64 {
+					churn = nil
+				}
+			}
+		}
+	})
+	return func() {
+		close(quit)
+		collector.Wait()
 	}
 }
 
