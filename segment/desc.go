@@ -2,6 +2,7 @@ package segment
 
 import (
 	"errors"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -52,7 +53,28 @@ func (d *Desc) Offers(protocol string) bool { return slices.Contains(d.Protocols
 
 // Find returns the published buffer that holds the byte at addr, or nil.
 func (d *Desc) Find(addr uint64) *Buffer {
-	i, found := slices.BinarySearchFunc(d.Buffers, addr, func(b Buffer, a uint64) int {
+	if i, found := d.search(addr); found {
+		return &d.Buffers[i]
+	}
+	return nil
+}
+
+// Gap returns how many bytes from addr on are in no published buffer; to the end of the address space if no
+// buffer follows.
+func (d *Desc) Gap(addr uint64) uint64 {
+	i, found := d.search(addr)
+	switch {
+	case found:
+		return 0
+	case i == len(d.Buffers):
+		return math.MaxUint64 - addr
+	}
+	return d.Buffers[i].Addr - addr
+}
+
+// search returns the index of the buffer that holds the byte at addr, else of the first one behind it.
+func (d *Desc) search(addr uint64) (index int, found bool) {
+	return slices.BinarySearchFunc(d.Buffers, addr, func(b Buffer, a uint64) int {
 		switch {
 		case b.Addr > a:
 			return 1
@@ -61,10 +83,6 @@ func (d *Desc) Find(addr uint64) *Buffer {
 		}
 		return 0
 	})
-	if !found {
-		return nil
-	}
-	return &d.Buffers[i]
 }
 
 // FromWire converts a decoded descriptor. opened is the name under which it was asked for: the host of
