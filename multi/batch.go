@@ -3,6 +3,7 @@ package multi
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,8 +14,9 @@ import (
 	"github.com/moonpath-io/moonpath/xfer"
 )
 
-// Batch is a set of tasks that are waited for together. One goroutine at a time may submit, reset or
-// close; Wait, Status, Done and Report may be called from any.
+// Batch is a set of tasks that are waited for together. One goroutine at a time may submit, reset or free;
+// Wait, Status, Done, Report, Cancel and Close may be called from any meanwhile, but not Status and Report
+// during Reset and the first submission after it.
 type Batch struct {
 	multi    *Multi
 	id       xfer.BatchID
@@ -25,24 +27,27 @@ type Batch struct {
 	routes   []*route // that hold or held tasks since the last Reset; routesMu guards writes and reads of others
 	routesMu sync.Mutex
 	closed   atomic.Bool
+	closing  sync.Once
+	quit     chan struct{} // closed when Close begins
 
 	used  atomic.Int32  // tasks submitted
 	left  atomic.Int32  // tasks not ended
-	ended chan struct{} // one slot: the batch has no unfinished task
+	ended chan struct{} // one slot: look at left again
 
 	doneMu sync.Mutex
-	done   chan struct{} // made by Done
+	done   chan struct{} // made by Done; nil once it is closed
 
-	expires atomic.Int64 // when the sweeper ends it, Unix nanoseconds; 0: never
+	expires atomic.Int64 // when the sweeper looks for overdue tasks, Unix nanoseconds
 }
 
 // task is one request of a batch, in the batch's own array. What has no other comment is guarded by the
 // lock of its route until state is terminal, and does not change afterwards.
 type task struct {
-	batch *Batch
-	req   xfer.Request
-	plan  *plan // nil: ended without one
-	first piece // further pieces hang on it
+	batch   *Batch
+	req     xfer.Request
+	expires int64 // Unix nanoseconds; 0: never
+	plan    *plan // nil: ended without one
+	first   piece // further pieces hang on it
 
 	state  atomic.Uint32 // xfer.State
 	left   uint64        // bytes not given back, queued or handed out
@@ -74,7 +79,8 @@ type piece struct {
 	cut              uint64 // handed out so far; under the route's lock
 }
 
-// NewBatch returns a batch for up to capacity tasks. deadline bounds each submission from its start; 0 is none.
+// NewBatch returns a batch for up to capacity tasks. deadline bounds each task from the call that submits it;
+// 0 is none.
 func (m *Multi) NewBatch(capacity int, deadline time.Duration) (*Batch, error) {
 	if m.closed.Load() {
 		return nil, closedFault(xfer.StageArgument)
@@ -82,8 +88,8 @@ func (m *Multi) NewBatch(capacity int, deadline time.Duration) (*Batch, error) {
 	if capacity < 0 || capacity > maxCapacity {
 		return nil, &xfer.Fault{Code: xfer.InvalidArgument, Stage: xfer.StageArgument, Detail: fmt.Sprintf("batch capacity %d is not between 0 and %d", capacity, maxCapacity)}
 	}
-	b := &Batch{multi: m, deadline: deadline, tasks: make([]task, capacity), ended: make(chan struct{}, 1)}
-	b.id = m.batches.add(b)
+	b := &Batch{multi: m, deadline: deadline, tasks: make([]task, capacity), ended: make(chan struct{}, 1), quit: make(chan struct{})}
+	m.batches.add(b)
 	return b, nil
 }
 
@@ -122,15 +128,26 @@ func (t *task) status() xfer.Status {
 // Wait returns when no task is unfinished: nil if all completed, else the error of the first that did not.
 // If ctx ends first Wait returns Interrupted and the tasks go on.
 func (b *Batch) Wait(ctx context.Context) error {
-	if b.left.Load() != 0 {
-		select {
-		case <-b.ended:
-			b.wake() // for further waiters
-		case <-ctx.Done():
-			return &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageComplete, Cause: ctx.Err(), Detail: "waiting for a batch; its tasks go on"}
-		}
+	if err := b.await(ctx); err != nil {
+		return &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageComplete, Cause: err, Detail: "waiting for a batch; its tasks go on"}
 	}
 	return b.Err()
+}
+
+// await returns when no task is unfinished, or with ctx's error. What is in the slot is a hint only: it may
+// be late, and speak of tasks that ended before newer ones began.
+func (b *Batch) await(ctx context.Context) error {
+	for b.left.Load() != 0 {
+		select {
+		case <-b.ended:
+			if b.left.Load() == 0 {
+				b.wake() // for further waiters
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // Err returns the error of the first task that ended otherwise than completed, or nil.
@@ -144,33 +161,26 @@ func (b *Batch) Err() error {
 	return nil
 }
 
-// idle returns a channel that yields a value once no task is unfinished; the value must be put back by
-// wake. A batch that is idle already yields at once.
-func (b *Batch) idle() <-chan struct{} {
-	if b.left.Load() == 0 {
-		b.wake()
-	}
-	return b.ended
-}
-
-// Done returns a channel that is closed when no task is unfinished. After Reset ask again.
+// Done returns a channel that is closed when no task is unfinished. After further submissions ask again.
 func (b *Batch) Done() <-chan struct{} {
 	b.doneMu.Lock()
 	defer b.doneMu.Unlock()
 	if b.done == nil {
 		b.done = make(chan struct{})
-		if b.left.Load() == 0 {
-			close(b.done)
-		}
 	}
-	return b.done
+	done := b.done
+	b.closeDone()
+	return done
 }
 
-// end counts n tasks as ended. Nothing of the batch may be touched afterwards: its owner may reset it.
+// end counts n tasks as ended. The owner may reset the batch and submit anew at once, so what follows the
+// count may come late and looks at it again.
 func (b *Batch) end(n int32) {
 	if b.left.Add(-n) == 0 {
 		b.wake()
+		b.doneMu.Lock()
 		b.closeDone()
+		b.doneMu.Unlock()
 	}
 }
 
@@ -181,16 +191,11 @@ func (b *Batch) wake() {
 	}
 }
 
+// closeDone closes the channel of Done if no task is unfinished; doneMu is held.
 func (b *Batch) closeDone() {
-	b.doneMu.Lock()
-	defer b.doneMu.Unlock()
-	if b.done == nil {
-		return
-	}
-	select {
-	case <-b.done:
-	default:
+	if b.done != nil && b.left.Load() == 0 {
 		close(b.done)
+		b.done = nil
 	}
 }
 
@@ -204,18 +209,13 @@ func (b *Batch) Reset() error {
 	if !b.settled() {
 		return b.busy()
 	}
-	b.expires.Store(0)
 	b.used.Store(0)
 	b.routesMu.Lock()
 	b.routes = b.routes[:0]
 	b.routesMu.Unlock()
-	select {
-	case <-b.ended:
-	default:
-	}
 	b.doneMu.Lock()
-	b.done = nil
-	b.doneMu.Unlock()
+	defer b.doneMu.Unlock()
+	b.closeDone()
 	return nil
 }
 
@@ -227,10 +227,7 @@ func (b *Batch) settled() bool {
 			return false
 		}
 	}
-	if b.left.Load() != 0 {
-		<-b.ended
-		b.wake()
-	}
+	_ = b.await(context.Background())
 	return true
 }
 
@@ -253,33 +250,31 @@ func (b *Batch) Free() error {
 	return nil
 }
 
-// Close cancels what is unfinished, returns when local memory is quiet, and gives the handle back. A
-// second Close does nothing.
+// Close cancels what is unfinished, a submission that waits for room included, returns when local memory is
+// quiet, and gives the handle back. A second Close does nothing.
 func (b *Batch) Close() error {
-	b.cancel(causeCancel)
+	b.closing.Do(func() { close(b.quit) })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed.Swap(true) {
 		return nil
 	}
-	b.cancel(causeCancel) // what was submitted meanwhile
-	if b.left.Load() != 0 {
-		<-b.ended
-		b.wake()
-	}
+	b.Cancel() // what was submitted meanwhile
+	_ = b.await(context.Background())
 	b.multi.batches.remove(b.id)
 	return nil
 }
 
 // Cancel asks for the unfinished tasks to end soon, as Canceled; Wait says when they have.
-func (b *Batch) Cancel() { b.cancel(causeCancel) }
+func (b *Batch) Cancel() { b.cancel(causeCancel, math.MaxInt64) }
 
-func (b *Batch) cancel(why cause) {
+// cancel asks for the unfinished tasks that expire at or before that time.
+func (b *Batch) cancel(why cause, expire int64) {
 	b.routesMu.Lock()
 	routes := slices.Clone(b.routes)
 	b.routesMu.Unlock()
 	for _, r := range routes {
-		r.cancel(b, why)
+		r.cancel(b, why, expire)
 	}
 }
 

@@ -22,7 +22,7 @@ func (e *ending) task(t *task) {
 	}
 	b := t.batch
 	if b != e.batch {
-		e.count()
+		e.flush()
 		e.batch = b
 	}
 	e.tasks++
@@ -49,7 +49,8 @@ func (e *ending) releaseAll() {
 	}
 }
 
-func (e *ending) count() {
+// flush ends what was gathered. Tasks and batches may be reused by their owner from then on.
+func (e *ending) flush() {
 	if e.tasks > 0 {
 		// Leases first: once the batch is over, its memory may be unregistered without waiting.
 		e.releaseAll()
@@ -58,19 +59,11 @@ func (e *ending) count() {
 	}
 }
 
-// flush ends what was gathered. Tasks and batches may be reused by their owner from then on.
-func (e *ending) flush() {
-	e.count()
-	e.releaseAll()
-}
-
 // verdict is the terminal state of a task whose bytes are all back, and completes its fault.
 func (t *task) verdict() xfer.State {
 	if t.moved == t.req.Len {
-		t.fault = nil
 		return xfer.Completed
 	}
-	t.remote = max(t.remote, xfer.Confirmed)
 	if t.remote == xfer.Unconfirmed {
 		t.remote = xfer.Unknown // some bytes may be there, and the task is not complete
 	}
@@ -81,6 +74,11 @@ func (t *task) verdict() xfer.State {
 	case causeDeadline:
 		t.fault = t.ended(xfer.Deadline, "the deadline of the batch ran out")
 		return xfer.Timeout
+	}
+	if t.fault.Remote != t.remote { // another chunk knew less; and a fault may be shared by tasks
+		f := *t.fault
+		f.Remote = t.remote
+		t.fault = &f
 	}
 	return xfer.Failed
 }

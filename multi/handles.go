@@ -19,7 +19,8 @@ type batchSlot struct {
 	batch *Batch
 }
 
-func (t *batchTable) add(b *Batch) xfer.BatchID {
+// add gives b its id.
+func (t *batchTable) add(b *Batch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var i uint32
@@ -31,7 +32,7 @@ func (t *batchTable) add(b *Batch) xfer.BatchID {
 		t.slots = append(t.slots, batchSlot{})
 	}
 	t.slots[i].batch = b
-	return xfer.BatchID(uint64(t.slots[i].gen)<<32 | uint64(i+1))
+	b.id = xfer.BatchID(uint64(t.slots[i].gen)<<32 | uint64(i+1))
 }
 
 func (t *batchTable) get(id xfer.BatchID) (*Batch, error) {

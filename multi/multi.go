@@ -38,8 +38,9 @@ type Multi struct {
 	batches batchTable
 	pins    pinTable
 
-	installed atomic.Pointer[installation]
-	closed    atomic.Bool
+	installing sync.Mutex // one Install at a time; taken before mu
+	installed  atomic.Pointer[installation]
+	closed     atomic.Bool
 
 	mu    sync.Mutex // guards peers and changes of installed
 	peers map[xfer.SegmentID]*peer
@@ -87,10 +88,9 @@ func (s selfSegment) Refresh(context.Context) (*segment.Desc, error) { return s.
 // Install adds a transport; requests submitted from now on may use it. Memory that is registered already
 // is attached to it first. A second transport of the same name is an error.
 func (m *Multi) Install(ctx context.Context, t transport.Transport) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	old := m.installed.Load()
-	for _, o := range old.transports {
+	m.installing.Lock()
+	defer m.installing.Unlock()
+	for _, o := range m.Installed() {
 		if o.Name() == t.Name() {
 			return &xfer.Fault{Code: xfer.InvalidArgument, Stage: xfer.StageSelect, Path: t.Name(), Detail: "the transport is installed already"}
 		}
@@ -98,10 +98,13 @@ func (m *Multi) Install(ctx context.Context, t transport.Transport) error {
 	if m.closed.Load() {
 		return closedFault(xfer.StageSelect)
 	}
-	if err := t.Attach(ctx, slices.Collect(m.cfg.Regions.All())); err != nil {
+	if err := t.Attach(ctx, slices.Collect(m.cfg.Regions.All())); err != nil { // may take long: m.mu is free
 		return err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.pins.intern(t.Name())
+	old := m.installed.Load()
 	m.installed.Store(&installation{gen: old.gen + 1, transports: append(slices.Clone(old.transports), t)})
 	return nil
 }
@@ -124,7 +127,7 @@ func (m *Multi) Uninstall(ctx context.Context, name string) (transport.Transport
 
 	for _, p := range peers {
 		if r := p.drop(t); r != nil {
-			r.drain(ctx)
+			r.drain(ctx, uninstalledFault(name))
 		}
 	}
 	return t, t.Detach(ctx, slices.Collect(m.cfg.Regions.All()))
@@ -162,17 +165,24 @@ func (m *Multi) spawn(f func()) bool {
 	return true
 }
 
+// spawnOrRun runs f in a goroutine that Close waits for, or at once when the switchboard is closed.
+func (m *Multi) spawnOrRun(f func()) {
+	if !m.spawn(f) {
+		f()
+	}
+}
+
 // peer returns the engine's record of an open segment. id 0 is the engine's own.
 func (m *Multi) peer(id xfer.SegmentID) (*peer, error) {
 	if id == xfer.LocalSegment {
 		return m.self, nil
 	}
+	m.mu.Lock() // first, so that nothing is recorded that Forget has passed by
+	defer m.mu.Unlock()
 	s, err := m.cfg.Peers.Get(id)
 	if err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	p := m.peers[id]
 	if p == nil {
 		p = newPeer(m, id, s, s.Name)
@@ -181,7 +191,8 @@ func (m *Multi) peer(id xfer.SegmentID) (*peer, error) {
 	return p, nil
 }
 
-// Forget ends the routes to a segment that was closed, once what they hold is done. It does not wait.
+// Forget ends the routes to a segment that the cache has closed, once what they hold is done. It does not
+// wait.
 func (m *Multi) Forget(id xfer.SegmentID) {
 	m.mu.Lock()
 	p := m.peers[id]
@@ -190,9 +201,10 @@ func (m *Multi) Forget(id xfer.SegmentID) {
 	if p == nil {
 		return
 	}
-	m.spawn(func() {
-		for _, r := range p.dropAll() {
-			r.drain(m.ctx)
+	why := &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageSelect, Peer: p.name, Detail: "the segment was closed", Next: "open the segment again"}
+	m.spawnOrRun(func() {
+		for _, r := range p.dropAll(why) {
+			r.drain(m.ctx, why)
 		}
 	})
 }
@@ -209,10 +221,8 @@ func (m *Multi) allPeers() []*peer {
 // Drain waits until no batch has unfinished tasks, or ctx ends.
 func (m *Multi) Drain(ctx context.Context) error {
 	for _, b := range m.batches.all() {
-		select {
-		case <-b.idle():
-		case <-ctx.Done():
-			return &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageClose, Cause: ctx.Err(), Detail: "waiting for batches to end"}
+		if err := b.await(ctx); err != nil {
+			return &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageClose, Cause: err, Detail: "waiting for batches to end"}
 		}
 	}
 	return nil
@@ -228,23 +238,27 @@ func (m *Multi) Close(ctx context.Context) {
 		return
 	}
 	for _, b := range m.batches.all() {
-		b.cancel(causeCancel)
+		b.Cancel()
 	}
 	m.mu.Lock()
 	peers := m.allPeers()
 	m.mu.Unlock()
 	m.cancel()
 	for _, p := range peers {
-		for _, r := range p.dropAll() {
-			r.quiesce(ctx)
+		for _, r := range p.dropAll(closedFault(xfer.StageSelect)) {
+			r.quiesce(ctx, closedFault(xfer.StageClose))
 		}
 	}
-	m.sweep.stop()
 	m.workers.Wait()
 }
 
 func closedFault(stage xfer.Stage) *xfer.Fault {
 	return &xfer.Fault{Code: xfer.Closed, Stage: stage, Detail: "the engine is closed"}
+}
+
+func uninstalledFault(name string) *xfer.Fault {
+	return &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageSelect, Path: name, Retry: xfer.OtherRoute, Detail: "the transport was uninstalled",
+		Next: "submit the request again: another transport may serve it"}
 }
 
 // refreshPause is the shortest time between two refreshes of one peer that requests cause.

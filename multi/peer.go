@@ -27,7 +27,7 @@ type peer struct {
 	mu     sync.Mutex    // guards what follows; taken before a route's lock
 	owner  *segment.Desc // that the routes lead to
 	routes map[transport.Transport]*route
-	gone   bool // no new routes
+	gone   *xfer.Fault // why there are no new routes; nil: there are
 }
 
 // view is an immutable snapshot: the paths to the peer under one description and one installation, with
@@ -78,7 +78,7 @@ func (p *peer) renew() *view {
 	named := make(map[string]bool)
 	for _, t := range inst.transports {
 		named[t.Name()] = true
-		pin, _ := p.multi.pins.intern(t.Name())
+		pin := p.multi.pins.find(t.Name())
 		for _, o := range t.Offers(v.desc, nil) {
 			v.sel.Rows = append(v.sel.Rows, selector.Row{Path: t.Name(), Pin: pin, Offer: o})
 			v.by = append(v.by, t)
@@ -99,9 +99,10 @@ func (p *peer) renew() *view {
 // leaveOwner ends the routes to an engine that was restarted or replaced; p.mu is held. What they still
 // hold ends there: it names memory of the old engine.
 func (p *peer) leaveOwner() {
+	why := &xfer.Fault{Code: xfer.WrongPeer, Stage: xfer.StageSelect, Peer: p.name, Detail: "the peer was restarted or replaced before this was done"}
 	for t, r := range p.routes {
 		delete(p.routes, t)
-		p.multi.spawn(func() { r.quiesce(p.multi.ctx) })
+		p.multi.spawnOrRun(func() { r.quiesce(p.multi.ctx, why) })
 	}
 }
 
@@ -112,8 +113,8 @@ func (p *peer) missing(d *segment.Desc, name string) selector.Row {
 	if a.State == transport.Ready {
 		have = "not installed"
 	}
-	pin, _ := p.multi.pins.intern(name)
-	row := selector.Row{Path: name, Pin: pin}
+	// A name that only the peer knows gets no pin: peers could fill the table.
+	row := selector.Row{Path: name, Pin: p.multi.pins.find(name)}
 	row.Offer.Refused = []transport.Reason{{Code: "installed", Want: name, Have: have}}
 	if !d.Offers(name) {
 		row.Offer.Refused = append(row.Offer.Refused, transport.Reason{Code: "protocol", Want: name, Have: offered(d)})
@@ -219,8 +220,11 @@ func noRoute(name string, d *selector.Decision) *xfer.Fault {
 func (p *peer) route(t transport.Transport) (*route, *xfer.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.gone {
-		return nil, closedFault(xfer.StageSelect)
+	if p.gone != nil {
+		return nil, p.gone
+	}
+	if !slices.Contains(p.multi.Installed(), t) { // since the view was made
+		return nil, uninstalledFault(t.Name())
 	}
 	r := p.routes[t]
 	if r == nil {
@@ -240,11 +244,11 @@ func (p *peer) drop(t transport.Transport) *route {
 	return r
 }
 
-// dropAll takes out all routes for good.
-func (p *peer) dropAll() []*route {
+// dropAll takes out all routes for good, because of why.
+func (p *peer) dropAll(why *xfer.Fault) []*route {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.gone = true
+	p.gone = why
 	var all []*route
 	for _, r := range p.routes {
 		all = append(all, r)

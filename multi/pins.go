@@ -1,6 +1,7 @@
 package multi
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/moonpath-io/moonpath/xfer"
@@ -15,13 +16,18 @@ type pinTable struct {
 func (t *pinTable) intern(name string) (p xfer.Pin, added bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, n := range t.names {
-		if n == name {
-			return xfer.Pin(i + 1), false
-		}
+	if i := slices.Index(t.names, name); i >= 0 {
+		return xfer.Pin(i + 1), false
 	}
 	t.names = append(t.names, name)
 	return xfer.Pin(len(t.names)), true
+}
+
+// find returns the pin of a name, NoPin for one that was never interned.
+func (t *pinTable) find(name string) xfer.Pin {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return xfer.Pin(slices.Index(t.names, name) + 1)
 }
 
 // name returns the name behind a pin, "" for one that was never handed out.

@@ -1,6 +1,8 @@
 package multi
 
 import (
+	"slices"
+
 	"github.com/moonpath-io/moonpath/selector"
 	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/xfer"
@@ -27,7 +29,7 @@ type RequestReport struct {
 	Rejected []Rejection `json:"rejected,omitempty"`
 }
 
-// PathReport adds up the requests of one path and reason.
+// PathReport adds up the requests of one path, with the same reason and rejections.
 type PathReport struct {
 	Path     string      `json:"path"`
 	Rail     string      `json:"rail,omitempty"`
@@ -65,9 +67,8 @@ func (b *Batch) Report() *Report {
 		q.Path, q.Rail, q.Reason, q.Slices, q.Rejected = t.plan.path, t.plan.rail, t.plan.reason, int(t.chunks), t.plan.rejected()
 		row, seen := rows[t.plan]
 		if !seen {
-			row = len(r.Paths)
+			row = r.pathRow(q)
 			rows[t.plan] = row
-			r.Paths = append(r.Paths, PathReport{Path: q.Path, Rail: q.Rail, Reason: q.Reason, Rejected: q.Rejected})
 		}
 		p := &r.Paths[row]
 		p.Requests++
@@ -79,6 +80,22 @@ func (b *Batch) Report() *Report {
 		}
 	}
 	return r
+}
+
+// pathRow returns the index of the row that q counts in. Plans differ by size and operation, rows need not.
+func (r *Report) pathRow(q *RequestReport) int {
+	for i := range r.Paths {
+		p := &r.Paths[i]
+		if p.Path == q.Path && p.Rail == q.Rail && p.Reason == q.Reason && slices.EqualFunc(p.Rejected, q.Rejected, Rejection.equal) {
+			return i
+		}
+	}
+	r.Paths = append(r.Paths, PathReport{Path: q.Path, Rail: q.Rail, Reason: q.Reason, Rejected: q.Rejected})
+	return len(r.Paths) - 1
+}
+
+func (j Rejection) equal(k Rejection) bool {
+	return j.Path == k.Path && j.Rail == k.Rail && slices.Equal(j.Reasons, k.Reasons)
 }
 
 func (pl *plan) rejected() []Rejection {

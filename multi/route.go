@@ -22,6 +22,8 @@ type route struct {
 
 	mu     sync.Mutex // taken after a peer's; never held over a call into the transport
 	state  routeState
+	why    *xfer.Fault     // of a closed route
+	dial   *dial           // while dialling
 	open   transport.Route // nil until dialled
 	queues [transport.Queues]queue
 	queued int // pieces in all queues
@@ -42,6 +44,24 @@ const (
 	routeOpen
 	routeClosed
 )
+
+// dial is one attempt to open a route.
+type dial struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	over   chan struct{}
+}
+
+func newDial(ctx context.Context) *dial {
+	d := &dial{over: make(chan struct{})}
+	d.ctx, d.cancel = context.WithCancel(ctx)
+	return d
+}
+
+func (d *dial) end() {
+	d.cancel()
+	close(d.over)
+}
 
 // queue is a list of pieces.
 type queue struct{ head, tail *piece }
@@ -68,14 +88,15 @@ func (r *route) push(head *piece, n int) bool {
 		done := ending{}
 		for p := head; p != nil; {
 			next := p.next
-			r.giveBack(&done, p, p.len, closedFault(xfer.StageSelect), xfer.Confirmed)
+			r.giveBack(&done, p, p.len, r.why, xfer.Confirmed)
 			p = next
 		}
+		r.roomChanged() // for those who waited, too
 		r.mu.Unlock()
 		done.flush()
 		return true
 	}
-	if r.queued > 0 && r.queued+n > r.peer.multi.cfg.MaxQueued {
+	if !r.fits(n) {
 		r.mu.Unlock()
 		return false
 	}
@@ -93,15 +114,23 @@ func (r *route) push(head *piece, n int) bool {
 		p = next
 	}
 	r.queued += n
-	dial := r.state == routeIdle
-	if dial {
-		r.state = routeDialing
+	r.roomChanged() // somebody who wants less may fit, too
+	var d *dial
+	if r.state == routeIdle {
+		d = newDial(r.peer.multi.ctx)
+		r.state, r.dial = routeDialing, d
 	}
 	r.mu.Unlock()
-	if dial && !r.peer.multi.spawn(r.connect) {
-		r.refuse(closedFault(xfer.StageDial))
+	if d != nil && !r.peer.multi.spawn(func() { r.connect(d) }) {
+		r.refuse(d, closedFault(xfer.StageDial))
 	}
 	return true
+}
+
+// fits reports whether n pieces may be queued; more than there is ever room for may if nothing else is.
+// r.mu is held.
+func (r *route) fits(n int) bool {
+	return r.queued == 0 || r.queued+n <= r.peer.multi.cfg.MaxQueued
 }
 
 // kick tells the transport that there is work; while the route is being dialled the connector does.
@@ -114,9 +143,13 @@ func (r *route) kick() {
 	}
 }
 
-// awaitRoom returns when a submission may try to push again.
-func (r *route) awaitRoom(ctx context.Context) error {
+// awaitRoom returns when a submission may try to push n pieces again, or why it should not.
+func (r *route) awaitRoom(ctx context.Context, quit <-chan struct{}, n int) error {
 	r.mu.Lock()
+	if r.fits(n) { // since push
+		r.mu.Unlock()
+		return nil
+	}
 	r.waiters++
 	r.mu.Unlock()
 	defer func() {
@@ -127,29 +160,30 @@ func (r *route) awaitRoom(ctx context.Context) error {
 	select {
 	case <-r.room:
 		return nil
+	case <-quit:
+		return xfer.Closed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
 // connect dials the route. What is queued waits meanwhile, and fails if the dial does.
-func (r *route) connect() {
+func (r *route) connect(d *dial) {
 	m := r.peer.multi
-	m.dialing <- struct{}{}
-	open, err := r.via.Dial(m.ctx, r.peer.seg, r)
-	<-m.dialing
+	open, err := r.dialInTurn(d.ctx)
 	if err != nil {
 		m.cfg.Log.Debug("path not opened", "path", r.name, "peer", r.peer.name, "error", err)
-		r.refuse(asFault(err))
+		r.refuse(d, asFault(err))
 		return
 	}
+	defer d.end()
 	r.mu.Lock()
 	if r.state == routeClosed {
 		r.mu.Unlock()
 		open.Quiesce(m.ctx)
 		return
 	}
-	r.state, r.open = routeOpen, open
+	r.state, r.open, r.dial = routeOpen, open, nil
 	unwanted := r.unwanted()
 	r.mu.Unlock()
 	if len(unwanted) > 0 {
@@ -169,15 +203,28 @@ func (r *route) unwanted() (refs []transport.Ref) {
 	return refs
 }
 
+// dialInTurn waits until few enough others dial.
+func (r *route) dialInTurn(ctx context.Context) (transport.Route, error) {
+	turns := r.peer.multi.dialing
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+		return r.via.Dial(ctx, r.peer.seg, r)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // refuse fails everything queued after a dial that failed; the next push dials anew.
-func (r *route) refuse(f *xfer.Fault) {
+func (r *route) refuse(d *dial, f *xfer.Fault) {
+	defer d.end()
 	if f.Retry == xfer.Refresh {
 		r.peer.refreshSoon()
 	}
 	r.peer.multi.cfg.Events.Record("dial failed", r.peer.name, f)
 	r.mu.Lock()
 	if r.state == routeDialing {
-		r.state = routeIdle
+		r.state, r.dial = routeIdle, nil
 	}
 	done := r.failQueued(f)
 	r.mu.Unlock()
@@ -197,6 +244,7 @@ func (r *route) failQueued(f *xfer.Fault) (done ending) {
 	r.queued = 0
 	r.waiting.Store(0)
 	r.roomChanged()
+	r.idleChanged()
 	return done
 }
 
@@ -229,7 +277,7 @@ func (r *route) takeFrom(q transport.Queue, w *transport.Want, dst []transport.C
 	for n < len(dst) && list.head != nil {
 		p := list.head
 		t := p.task
-		if t.fault != nil || t.cause != causeNone { // the rest of the task is not wanted any more
+		if t.fault != nil { // the rest of the task is not wanted any more
 			r.pop(q)
 			r.giveBack(done, p, p.len-p.cut, nil, xfer.Confirmed)
 			continue
@@ -331,7 +379,7 @@ func (r *route) giveBack(done *ending, p *piece, n uint64, f *xfer.Fault, remote
 
 // roomChanged wakes a submission that waits for room; r.mu is held.
 func (r *route) roomChanged() {
-	if r.waiters > 0 && r.queued < r.peer.multi.cfg.MaxQueued {
+	if r.waiters > 0 && r.fits(1) {
 		signal(r.room)
 	}
 }

@@ -4,21 +4,23 @@ import (
 	"context"
 
 	"github.com/moonpath-io/moonpath/transport"
+	"github.com/moonpath-io/moonpath/xfer"
 )
 
-// cancel takes the queued pieces of a batch back and asks the transport for those that are out.
-func (r *route) cancel(b *Batch, why cause) {
+// cancel takes back the queued pieces of those tasks of a batch that expire by then, and asks the transport
+// for those that are out.
+func (r *route) cancel(b *Batch, why cause, expire int64) {
 	var done ending
 	var refs []transport.Ref
 	r.mu.Lock()
 	for q := range r.queues {
-		r.queues[q] = r.without(r.queues[q], b, why, &done)
+		r.queues[q] = r.without(r.queues[q], b, why, expire, &done)
 		if r.queues[q].head == nil {
 			r.waiting.Store(r.waiting.Load() &^ uint32(transport.Set(transport.Queue(q))))
 		}
 	}
 	for i := range r.slots {
-		if p := r.slots[i].piece; p != nil && p.task.batch == b {
+		if p := r.slots[i].piece; p != nil && p.task.batch == b && p.task.expires <= expire {
 			p.task.stop(why)
 			refs = append(refs, transport.Ref{Slot: uint32(i), Gen: r.slots[i].gen})
 		}
@@ -40,13 +42,13 @@ func (t *task) stop(why cause) {
 	}
 }
 
-// without returns a queue's pieces that are not of b; r.mu is held.
-func (r *route) without(q queue, b *Batch, why cause, done *ending) (kept queue) {
+// without returns a queue's pieces that stay; r.mu is held.
+func (r *route) without(q queue, b *Batch, why cause, expire int64, done *ending) (kept queue) {
 	for p := q.head; p != nil; {
 		next := p.next
 		p.next = nil
 		switch {
-		case p.task.batch == b:
+		case p.task.batch == b && p.task.expires <= expire:
 			r.queued--
 			p.task.stop(why)
 			r.giveBack(done, p, p.len-p.cut, nil, 0)
@@ -61,31 +63,39 @@ func (r *route) without(q queue, b *Batch, why cause, done *ending) (kept queue)
 	return kept
 }
 
-// drain lets the route finish what it has, then ends it. If ctx ends first the rest is torn down.
-func (r *route) drain(ctx context.Context) {
+// drain lets the route finish what it has, then ends it, because of why. If ctx ends first the rest is torn
+// down.
+func (r *route) drain(ctx context.Context, why *xfer.Fault) {
 	r.mu.Lock()
 	r.drains = true
 	busy := r.queued > 0 || r.out() > 0
 	r.mu.Unlock()
 	if busy {
-		r.kick()
 		select {
 		case <-r.idle:
 		case <-ctx.Done():
 		}
 	}
-	r.quiesce(ctx)
+	r.quiesce(ctx, why)
 }
 
-// quiesce ends the route: what is queued fails, what is out is given back by the transport.
-func (r *route) quiesce(ctx context.Context) {
+// quiesce ends the route: what is queued fails with why, what is out is given back by the transport, and a
+// dial is broken off.
+func (r *route) quiesce(ctx context.Context, why *xfer.Fault) {
 	r.mu.Lock()
-	r.state = routeClosed
-	open := r.open
-	r.open = nil
-	done := r.failQueued(closedFault("close"))
+	r.state, r.why = routeClosed, why
+	open, dial := r.open, r.dial
+	r.open, r.dial = nil, nil
+	done := r.failQueued(why)
 	r.mu.Unlock()
 	done.flush()
+	if dial != nil {
+		dial.cancel()
+		select {
+		case <-dial.over:
+		case <-ctx.Done():
+		}
+	}
 	if open == nil {
 		return
 	}

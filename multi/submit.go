@@ -38,7 +38,7 @@ type submission struct {
 }
 
 // maxGathered is how many pieces are gathered before they are queued, so that a large submission starts
-// moving while the rest is still being planned.
+// moving while the rest is still being planned. No more are gathered than a queue has room for.
 const maxGathered = 256
 
 // Submit adds one task per request and starts them. A request that cannot be started becomes a task that
@@ -90,19 +90,19 @@ func (b *Batch) submit(ctx context.Context, rs []xfer.Request, wait bool) (accep
 	case len(rs) == 0:
 		return 0, nil
 	}
-	if used == 0 || b.left.Load() == 0 {
-		select { // the slot says that earlier tasks have ended; it must not speak for the new ones
-		case <-b.ended:
-		default:
+	var expires int64
+	if b.deadline > 0 {
+		expires = time.Now().Add(b.deadline).UnixNano()
+		if b.left.Load() == 0 { // else an earlier task expires first
+			b.expires.Store(expires)
 		}
 	}
 	for i := range rs {
-		b.tasks[used+i].start(b, &rs[i])
+		b.tasks[used+i].start(b, &rs[i], expires)
 	}
 	b.left.Add(int32(len(rs)))
 	b.used.Store(int32(used + len(rs)))
 	if b.deadline > 0 {
-		b.expires.CompareAndSwap(0, time.Now().Add(b.deadline).UnixNano())
 		b.multi.sweep.watch(b)
 	}
 
@@ -163,8 +163,8 @@ func (s *submission) unwind(n int, why *xfer.Fault) (accepted int) {
 	return s.first
 }
 
-func (t *task) start(b *Batch, r *xfer.Request) {
-	t.batch, t.req = b, *r
+func (t *task) start(b *Batch, r *xfer.Request, expires int64) {
+	t.batch, t.req, t.expires = b, *r, expires
 	t.plan, t.fault, t.cause, t.remote = nil, nil, causeNone, xfer.Confirmed
 	t.moved, t.chunks, t.left = 0, 0, r.Len
 	t.first = piece{}
@@ -202,9 +202,13 @@ func (s *submission) add(t *task, i int) *xfer.Fault {
 		s.fail(t, f)
 		return nil
 	}
-	if s.gathered > 0 && (s.route != pl.route || s.gathered >= maxGathered) {
+	full := s.gathered >= min(maxGathered, s.batch.multi.cfg.MaxQueued)
+	if s.gathered > 0 && (full || s.route != pl.route) {
 		if f := s.flush(); f != nil {
 			return f
+		}
+		if full {
+			s.route.kick()
 		}
 	}
 	if s.gathered == 0 {
@@ -299,7 +303,7 @@ func (s *submission) classify(t *task, remote, n uint64) (transport.Queue, uint6
 	}
 	if s.buffer == nil {
 		s.peer.refreshSoon()
-		return transport.Suspect, n
+		return transport.Suspect, min(n, s.view.desc.Gap(remote))
 	}
 	n = min(n, s.buffer.Len-(remote-s.buffer.Addr))
 	if t.req.Len <= transport.SmallLimit {
@@ -325,12 +329,15 @@ func (s *submission) flush() *xfer.Fault {
 	}
 	s.batch.touch(s.route)
 	for !s.route.push(s.head, s.gathered) {
+		s.route.kick() // may make room in this goroutine
 		if !s.wait {
-			return &xfer.Fault{Code: xfer.TooManyRequests, Stage: xfer.StageArgument, Path: s.route.name, Peer: s.peer.name, Detail: "the queue of this path is full"}
+			if s.route.push(s.head, s.gathered) {
+				break
+			}
+			return &xfer.Fault{Code: xfer.TooManyRequests, Stage: xfer.StageArgument, Path: s.route.name, Peer: s.route.peer.name, Detail: "the queue of this path is full"}
 		}
-		s.route.kick()
-		if err := s.route.awaitRoom(s.ctx); err != nil {
-			return &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageArgument, Path: s.route.name, Peer: s.peer.name, Cause: err, Detail: "waiting for room in the queue of this path"}
+		if err := s.route.awaitRoom(s.ctx, s.batch.quit, s.gathered); err != nil {
+			return &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageArgument, Path: s.route.name, Peer: s.route.peer.name, Cause: err, Detail: "waiting for room in the queue of this path"}
 		}
 	}
 	s.head, s.tail, s.gathered = nil, nil, 0

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// sweeper ends batches whose deadline has passed. Its goroutine runs while there are batches to watch.
+// sweeper ends tasks whose deadline has passed. Its goroutine runs while there are batches to watch.
 type sweeper struct {
 	start func()
 
 	mu      sync.Mutex
 	watched map[*Batch]struct{}
 	running bool
-	quit    chan struct{}
 }
 
 // sweepEvery is how late a deadline may be noticed.
@@ -23,7 +22,6 @@ func (s *sweeper) watch(b *Batch) {
 	defer s.mu.Unlock()
 	if s.watched == nil {
 		s.watched = make(map[*Batch]struct{})
-		s.quit = make(chan struct{})
 	}
 	s.watched[b] = struct{}{}
 	if !s.running {
@@ -32,42 +30,29 @@ func (s *sweeper) watch(b *Batch) {
 	}
 }
 
-func (s *sweeper) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.quit != nil {
-		close(s.quit)
-		s.quit = nil
-	}
-}
-
 func (m *Multi) runSweeper() {
-	s := &m.sweep
-	s.mu.Lock()
-	quit := s.quit
-	s.mu.Unlock()
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-quit:
+		case <-m.ctx.Done():
 			return
 		case now := <-tick.C:
-			if !s.pass(now.UnixNano()) {
+			if !m.sweep.pass(now.UnixNano()) {
 				return
 			}
 		}
 	}
 }
 
-// pass ends what is overdue and forgets what has ended; it reports whether anything is left to watch.
+// pass ends the tasks that are overdue and forgets what has ended; it reports whether anything is left to watch.
 func (s *sweeper) pass(now int64) bool {
 	var overdue []*Batch
 	s.mu.Lock()
 	for b := range s.watched {
 		at := b.expires.Load()
 		switch {
-		case at == 0 || b.left.Load() == 0:
+		case b.left.Load() == 0:
 			delete(s.watched, b)
 		case at <= now:
 			overdue = append(overdue, b)
@@ -77,7 +62,7 @@ func (s *sweeper) pass(now int64) bool {
 	more := s.running
 	s.mu.Unlock()
 	for _, b := range overdue {
-		b.cancel(causeDeadline)
+		b.cancel(causeDeadline, now)
 	}
 	return more
 }
