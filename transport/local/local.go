@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moonpath-io/moonpath/mem"
@@ -16,7 +17,7 @@ import (
 const Name = "local"
 
 // engines lists the engines of this process by incarnation, which is how a description names its owner.
-var engines sync.Map // uint64 → *mem.Table
+var engines sync.Map // uint64 → *Transport
 
 // Factory describes the transport.
 func Factory() transport.Factory {
@@ -29,14 +30,18 @@ func Factory() transport.Factory {
 }
 
 // Transport copies for one engine.
-type Transport struct{ env transport.Env }
+type Transport struct {
+	env    transport.Env
+	closed atomic.Bool // the engine's memory is not for others any more
+}
 
 var _ transport.Transport = (*Transport)(nil)
 
 // Open makes the engine's memory reachable for the other engines of this process.
 func Open(env transport.Env) *Transport {
-	engines.Store(env.Incarnation, env.Regions)
-	return &Transport{env: env}
+	t := &Transport{env: env}
+	engines.Store(env.Incarnation, t)
+	return t
 }
 
 // Name implements transport.Transport.
@@ -49,28 +54,29 @@ func (t *Transport) Offers(to *segment.Desc, dst []transport.Offer) []transport.
 		Ops:   transport.BothOps,
 		Cost:  transport.Cost{Setup: time.Microsecond, PerMiB: 110 * time.Microsecond, Origin: "declared"},
 	}
-	if _, here := t.table(to); !here {
-		o.Refused = []transport.Reason{{Code: "process", Want: "an engine of this process", Have: owner(to)}}
+	if owner(to) == nil {
+		o.Refused = []transport.Reason{{Code: "process", Want: "an engine of this process", Have: name(to)}}
 	}
 	return append(dst, o)
 }
 
-func owner(d *segment.Desc) string {
+func name(d *segment.Desc) string {
 	if d.Ext == nil {
 		return "a peer without incarnation"
 	}
 	return "incarnation " + strconv.FormatUint(d.Ext.Incarnation, 16)
 }
 
-func (t *Transport) table(to *segment.Desc) (*mem.Table, bool) {
-	if to.Ext == nil {
-		return nil, false
+// owner returns the transport of the engine that a description belongs to, or nil if it is not in this process.
+func owner(d *segment.Desc) *Transport {
+	if d.Ext == nil {
+		return nil
 	}
-	m, here := engines.Load(to.Ext.Incarnation)
+	t, here := engines.Load(d.Ext.Incarnation)
 	if !here {
-		return nil, false
+		return nil
 	}
-	return m.(*mem.Table), true
+	return t.(*Transport)
 }
 
 // Describe implements transport.Transport; nothing is published.
@@ -85,15 +91,16 @@ func (t *Transport) Detach(context.Context, []*mem.Region) error { return nil }
 // Dial implements transport.Transport.
 func (t *Transport) Dial(_ context.Context, to transport.Peer, work transport.Source) (transport.Route, error) {
 	d := to.Desc()
-	table, here := t.table(d)
-	if !here {
+	target := owner(d)
+	if target == nil {
 		return nil, &xfer.Fault{Code: xfer.Endpoint, Stage: xfer.StageDial, Path: Name, Peer: d.Name, Retry: xfer.Refresh, Detail: "the engine has left this process"}
 	}
-	return newRoute(work, table, d.Name, table == t.env.Regions), nil
+	return newRoute(work, target, d.Name, target == t), nil
 }
 
-// Close implements transport.Transport.
+// Close implements transport.Transport. Copies that other engines have begun are finished: they hold leases.
 func (t *Transport) Close(context.Context) error {
+	t.closed.Store(true)
 	engines.Delete(t.env.Incarnation)
 	return nil
 }

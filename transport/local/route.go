@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/transport"
@@ -15,7 +16,7 @@ import (
 // route copies to and from one engine.
 type route struct {
 	source transport.Source
-	target *mem.Table
+	target *Transport
 	name   string
 	own    bool // the target is the engine itself
 
@@ -23,6 +24,9 @@ type route struct {
 	quit chan struct{}
 	once sync.Once
 	done sync.WaitGroup
+
+	kicks sync.RWMutex // held shared by each Kick, so that Quiesce waits for it
+	over  atomic.Bool  // nothing more is taken; set under kicks
 }
 
 const (
@@ -35,7 +39,7 @@ const (
 
 var every = transport.Set(transport.Small, transport.Bulk, transport.Suspect)
 
-func newRoute(source transport.Source, target *mem.Table, name string, own bool) *route {
+func newRoute(source transport.Source, target *Transport, name string, own bool) *route {
 	r := &route{source: source, target: target, name: name, own: own, wake: make(chan struct{}, 1), quit: make(chan struct{})}
 	r.done.Go(r.run)
 	return r
@@ -43,6 +47,11 @@ func newRoute(source transport.Source, target *mem.Table, name string, own bool)
 
 // Kick implements transport.Route.
 func (r *route) Kick() {
+	r.kicks.RLock()
+	defer r.kicks.RUnlock()
+	if r.over.Load() {
+		return
+	}
 	restore := mem.ExpectFaults()
 	for left := uint64(inlineBytes); left > 0; {
 		n := r.copySome(transport.Want{Bytes: left, Piece: inlineBytes, Queues: transport.Set(transport.Small, transport.Suspect)})
@@ -69,7 +78,7 @@ func (r *route) run() {
 		case <-r.quit:
 			return
 		}
-		for r.copySome(transport.Want{Bytes: pieceBytes, Piece: pieceBytes, Queues: every}) > 0 {
+		for !r.over.Load() && r.copySome(transport.Want{Bytes: pieceBytes, Piece: pieceBytes, Queues: every}) > 0 {
 		}
 	}
 }
@@ -99,7 +108,11 @@ type batch struct {
 var bursts = sync.Pool{New: func() any { return new(batch) }}
 
 func (r *route) copy(c *transport.Chunk) *xfer.Fault {
-	lease, err := r.target.Acquire(xfer.Addr(c.Remote), c.Len)
+	lease, err := r.target.env.Regions.Acquire(xfer.Addr(c.Remote), c.Len)
+	if err == nil && r.target.closed.Load() {
+		lease.Release(1)
+		return r.fault(xfer.Endpoint, c, "the engine has left this process", nil)
+	}
 	if err != nil {
 		return r.fault(xfer.Refused, c, "no registration of the target holds the range", nil)
 	}
@@ -132,6 +145,9 @@ func (r *route) Cancel([]transport.Ref) {}
 
 // Quiesce implements transport.Route.
 func (r *route) Quiesce(context.Context) transport.Quietness {
+	r.kicks.Lock()
+	r.over.Store(true)
+	r.kicks.Unlock()
 	r.once.Do(func() { close(r.quit) })
 	r.done.Wait()
 	return transport.Quiet
