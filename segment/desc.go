@@ -167,7 +167,7 @@ func disjoint(buffers []Buffer) []Buffer {
 // of the published engine do.
 func (d *Desc) ToWire() *segjson.Descriptor {
 	w := &segjson.Descriptor{
-		Name: d.Name, Protocols: d.Protocols[:1],
+		Name: d.Name, Protocols: d.Protocols[:min(1, len(d.Protocols))],
 		TCPDataHost: d.TCP.Host, TCPDataPort: d.TCP.Port, TCPProtoVersion: d.TCP.Version,
 		Buffers: make([]segjson.Buffer, len(d.Buffers)),
 	}
