@@ -49,9 +49,10 @@ func TestCostIsALine(t *testing.T) {
 		1 << 20:        1010 * time.Microsecond,
 		1 << 19:        510 * time.Microsecond,
 		1 << 30:        1024*time.Millisecond + 10*time.Microsecond,
-		math.MaxUint64: 17592186054416 * time.Microsecond,
+		1 << 62:        1<<42*time.Millisecond + 10*time.Microsecond,
+		math.MaxUint64: math.MaxInt64,
 	} {
-		if got := c.Of(n); got < want-want/1e9 || got > want+want/1e9 {
+		if got := c.Of(n); (got - want).Abs() > want/1e9 {
 			t.Errorf("%d bytes cost %v, want %v", n, got, want)
 		}
 	}
