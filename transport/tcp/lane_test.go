@@ -114,6 +114,15 @@ func (g *recorder) serve(incarnation uint64) func(c *conn) {
 	}
 }
 
+// take returns what was recorded since the last time.
+func (g *recorder) take() (headers []tcpframe.Header, paddings [][]byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	headers, paddings = g.headers, g.paddings
+	g.headers, g.paddings = nil, nil
+	return headers, paddings
+}
+
 func TestOneHeaderPerPieceWithZeroPadding(t *testing.T) {
 	g := new(recorder)
 	srv := listenRaw(t, g.serve(0))
@@ -122,7 +131,7 @@ func TestOneHeaderPerPieceWithZeroPadding(t *testing.T) {
 	_, s := h.dial(srv.desc(2, 0))
 	const big = 5<<20 + 3
 	for _, k := range []*task{write(m, 0, 5, remoteBase), read(m, 0, 5, remoteBase+1), write(m, 0, big, remoteBase+100), read(m, 1, big, remoteBase+200)} {
-		g.headers = nil
+		g.take()
 		s.do(k)
 		want := []tcpframe.Header{}
 		opcode := byte(v2Read)
@@ -132,14 +141,15 @@ func TestOneHeaderPerPieceWithZeroPadding(t *testing.T) {
 		for off := uint64(0); off < k.len; off += pieceBytes {
 			want = append(want, tcpframe.Header{Size: min(pieceBytes, k.len-off), Addr: k.remote + off, Opcode: opcode})
 		}
-		slices.SortFunc(g.headers, func(a, b tcpframe.Header) int { return int(a.Addr) - int(b.Addr) })
-		if !slices.Equal(g.headers, want) {
-			t.Errorf("%s of %d bytes: headers %+v, want %+v", k.op, k.len, g.headers, want)
+		got, paddings := g.take()
+		slices.SortFunc(got, func(a, b tcpframe.Header) int { return int(a.Addr) - int(b.Addr) })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s of %d bytes: headers %+v, want %+v", k.op, k.len, got, want)
 		}
-	}
-	for _, p := range g.paddings {
-		if !bytes.Equal(p, make([]byte, 7)) {
-			t.Fatalf("padding % x", p)
+		for _, p := range paddings {
+			if !bytes.Equal(p, make([]byte, 7)) {
+				t.Fatalf("padding % x", p)
+			}
 		}
 	}
 }
@@ -215,8 +225,7 @@ func TestR_TCP_2_TenThousandTransfersUseABoundedNumberOfSockets(t *testing.T) {
 				if got := r.Quiesce(t.Context()); got != transport.Quiet {
 					t.Errorf("the route is %v", got)
 				}
-				srv.l.Close()
-				srv.closeAll()
+				srv.vanish()
 				h.tr.accept.listener.Close()
 				eventually(t, "all sockets gone", func() bool { return sockets(t) <= before })
 			})

@@ -164,10 +164,11 @@ func (l *lane) settle(n uint64) {
 				copy(l.statuses[:], l.statuses[at:at+int(l.got)])
 				return
 			}
+			head, isRead := l.head.Load(), e.work.chunk.Op == xfer.Read // the entry may be used again once head has passed it
 			if !l.status(e, l.statuses[at:at+tcpframe.StatusLen]) {
 				return
 			}
-			if e.code != tcpframe.OK && e.work.chunk.Op == xfer.Read && n > 0 {
+			if isRead && l.head.Load() != head && n > 0 { // rejected
 				l.replay(total, n)
 				return
 			}

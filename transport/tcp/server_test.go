@@ -21,6 +21,7 @@ type server struct {
 
 	mu    sync.Mutex
 	conns []*conn
+	gone  bool
 	wg    sync.WaitGroup
 	quit  chan struct{}
 }
@@ -51,6 +52,9 @@ func listenRaw(t testing.TB, serve func(c *conn)) *server {
 			k := &conn{TCPConn: c, t: t, in: bufio.NewReaderSize(c, 64<<10), number: int(s.accepted.Add(1)), quit: s.quit}
 			s.mu.Lock()
 			s.conns = append(s.conns, k)
+			if s.gone {
+				c.Close()
+			}
 			s.mu.Unlock()
 			s.wg.Go(func() {
 				serve(k)
@@ -60,8 +64,7 @@ func listenRaw(t testing.TB, serve func(c *conn)) *server {
 	})
 	t.Cleanup(func() {
 		close(s.quit)
-		s.l.Close()
-		s.closeAll()
+		s.vanish()
 		s.wg.Wait()
 	})
 	return s
@@ -80,6 +83,15 @@ func (s *server) end(byReset bool) {
 		c.Close()
 	}
 	s.conns = nil
+}
+
+// vanish ends the server and all its connections, those that are only being made included.
+func (s *server) vanish() {
+	s.l.Close()
+	s.mu.Lock()
+	s.gone = true
+	s.mu.Unlock()
+	s.closeAll()
 }
 
 // endAll ends all connections of a route that has nothing to do, those that are only being made included.
