@@ -2,7 +2,6 @@ package mem
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -292,47 +291,5 @@ func TestVersionsDoNotChange(t *testing.T) {
 			t.Error("the walk went on after it was stopped")
 		}
 		break
-	}
-}
-
-// A table that copies itself at each insertion takes a hundred times as long for ten times the regions.
-func TestRegistrationIsLinear(t *testing.T) {
-	for _, how := range []struct {
-		name string
-		call func(t *testing.T, specs []Spec)
-	}{
-		{"in one call", func(t *testing.T, specs []Spec) { register(t, new(Table), specs...) }},
-		{"one by one", func(t *testing.T, specs []Spec) {
-			var table Table
-			for i := range specs {
-				unregisterLater := register(t, &table, specs[i])
-				if i%4 == 0 {
-					unregister(t, &table, unregisterLater)
-				}
-			}
-		}},
-	} {
-		t.Run(how.name, func(t *testing.T) {
-			best := func(n int) time.Duration {
-				specs := make([]Spec, n)
-				for i := range specs {
-					specs[i] = Spec{Addr: far + xfer.Addr(i)*4096, Len: 4096, Remote: true}
-				}
-				least := time.Duration(math.MaxInt64)
-				for range 3 {
-					runtime.GC()
-					begin := time.Now()
-					how.call(t, specs)
-					least = min(least, time.Since(begin))
-				}
-				return least
-			}
-			few, many := best(10_000), best(100_000)
-			ratio := float64(many) / float64(few)
-			t.Log(fmt.Sprintf("10,000 in %v, 100,000 in %v: %.1f times", few, many, ratio))
-			if ratio > 30 {
-				t.Errorf("100,000 regions take %.1f times as long as 10,000; want about 10, at most 30", ratio)
-			}
-		})
 	}
 }

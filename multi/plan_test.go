@@ -60,8 +60,8 @@ func TestPinsInsistOnAPath(t *testing.T) {
 	same(t, "without pin", ask(xfer.NoPin).Path, "cheap")
 	dear := ask(r.Pin("dear"))
 	same(t, "pinned", []string{dear.Path, dear.Reason}, []string{"dear", "the request insists on it"})
-	if r.Pin("dear") != r.Pin("dear") || r.Pin("dear") == r.Pin("cheap") || r.Pin("dear") == xfer.NoPin {
-		t.Error("pins do not name transports")
+	if again, other := r.Pin("dear"), r.Pin("cheap"); r.Pin("dear") != again || other == again || again == xfer.NoPin || other == xfer.NoPin {
+		t.Errorf("pins do not name transports: %d, then %d; %d for another", again, r.Pin("dear"), other)
 	}
 	for _, c := range []struct{ name, why string }{
 		{"rdma", "rdma (installed: want rdma, have librdma.so not found)"},
