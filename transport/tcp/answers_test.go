@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
@@ -369,14 +370,18 @@ func TestARejectionWhileThePayloadIsStillSentAndThenTheEnd(t *testing.T) {
 						return
 					}
 				})
-				h := openHost(t, "tcp.lanes", "1", "tcp.status_timeout", "500ms")
+				h := openHost(t, "tcp.lanes", "1", "tcp.status_timeout", "1500ms")
 				m := h.memory(4<<20, false)
 				_, s := h.dial(srv.desc(2, incarnation))
 				s.narrow()
 				bad := write(m, 0, 1<<20, remoteBase+32<<20)
 				good := write(m, 0, 1<<20, remoteBase)
+				begin := time.Now()
 				s.submit(bad, good)
 				s.finish(bad, good)
+				if took := time.Since(begin); incarnation == 0 && took > time.Second {
+					t.Errorf("it took %v to see that the rejection ends the connection", took)
+				}
 				if code := codeOf(bad.fault); code != xfer.Refused && !(how == "stands" && incarnation != 0 && code == xfer.Deadline) {
 					t.Errorf("the bad request: %v", bad.fault)
 				}

@@ -126,10 +126,15 @@ func (l *lane) unreachable(err error) {
 //
 // What had not been sent is sent again in any case, unless connections keep ending without one answer.
 func (l *lane) broken(err error) {
+	// First, so that a writer who waits for the peer to read gives way.
+	if l.broke != nil {
+		reset(l.conn)
+	} else {
+		l.conn.Close()
+	}
 	l.lockPump()
 	l.up.Store(false)
 	l.r.lost.Store(true)
-	l.conn.Close()
 	l.recvMu.Lock()
 	l.sendMu.Lock()
 	log := l.r.t.log
