@@ -80,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	low, high := config.PortRange(values)
 	e.node, err = p2p.Listen(ctx, p2p.Options{
-		Host: o.Host, Bind: o.Bind, Port: o.ControlPort, PortLow: low, PortHigh: high,
+		Host: o.Host, Bind: o.Bind, Port: o.ControlPort, PortLow: low, PortHigh: high, Backlog: int(values.Int("control.backlog")),
 		MaxFrame: values.Size("control.max_frame"), ConnectTimeout: values.Duration("control.connect_timeout"),
 		DefaultPort: int(values.Int("control.port_default")), IPv6: values.Bool("net.ipv6"),
 		Log: e.log, Obs: e.counters.Group("control"),

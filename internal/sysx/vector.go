@@ -34,8 +34,9 @@ const MaxVectors = 1024
 // Extend lengthens an entry by n bytes if it ends with the memory of last, and reports whether it did. The n
 // bytes behind last belong to the same allocation.
 func Extend(v *unix.Iovec, last []byte, n int) bool {
-	end := unsafe.Add(unsafe.Pointer(v.Base), v.Len)
-	if end != unsafe.Add(unsafe.Pointer(unsafe.SliceData(last)), len(last)) {
+	// Numbers, not pointers: one past the end of a buffer on the Go heap is a pointer into something else.
+	end := uintptr(unsafe.Pointer(v.Base)) + uintptr(v.Len)
+	if end != uintptr(unsafe.Pointer(unsafe.SliceData(last)))+uintptr(len(last)) {
 		return false
 	}
 	v.Len += uint64(n)

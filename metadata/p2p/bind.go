@@ -46,7 +46,23 @@ func listen(ctx context.Context, o Options, port int) (*net.TCPListener, error) 
 	if err != nil {
 		return nil, err
 	}
+	if o.Backlog > 0 {
+		if err := setBacklog(l.(*net.TCPListener), o.Backlog); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
 	return l.(*net.TCPListener), nil
+}
+
+// setBacklog listens once more, which changes nothing but the length of the queue.
+func setBacklog(l *net.TCPListener, n int) error {
+	conn, err := l.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = conn.Control(func(fd uintptr) { failed = syscall.Listen(int(fd), n) })
+	return errors.Join(err, failed)
 }
 
 // network is IPv4 alone, as with published engines, unless something asks for more. A node that

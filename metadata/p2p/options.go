@@ -28,6 +28,8 @@ type Options struct {
 
 	PortLow, PortHigh int
 
+	Backlog int // connections that wait to be accepted; 0: what the system allows
+
 	MaxFrame       uint64        // largest frame read from a peer and largest notification sent; at most ctrlframe.MaxLimit
 	ConnectTimeout time.Duration // bounds the resolution of a name, and the connection to each of its addresses
 	DefaultPort    int           // port of segment names that carry none

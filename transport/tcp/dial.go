@@ -33,7 +33,11 @@ func (r *route) dial(ctx context.Context) (link, error) {
 	if r.desc.Ext == nil && r.lost.Swap(false) && r.replaced(ctx) {
 		return link{}, r.wrongPeer(r.desc, nil)
 	}
-	l, err := r.connect(ctx, r.desc)
+	d := r.desc
+	if now := r.peer.Desc(); now.SameOwner(d) {
+		d = now // its data port may have moved
+	}
+	l, err := r.connect(ctx, d)
 	if err != nil && ctx.Err() == nil {
 		if _, refreshErr := r.peer.Refresh(ctx); refreshErr != nil {
 			r.t.log.Debug("description of an unreachable peer not fetched", "peer", r.desc.Name, "error", refreshErr)
