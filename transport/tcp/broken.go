@@ -41,7 +41,7 @@ func (l *lane) run(given *link) {
 			return
 		}
 		given = nil
-		l.kick()
+		l.r.Kick() // what this lane leaves brings up the next
 		l.broken(l.receive())
 		redial = true
 		if l.r.ctx.Err() != nil {
@@ -148,16 +148,19 @@ func (l *lane) broken(err error) {
 	for i := l.head.Load(); i < l.tail.Load(); i++ {
 		e := &l.ring[i%laneSlots]
 		e.memory = nil
-		if e.skip || e.gone {
+		if e.skip {
 			continue
 		}
 		sent := i < l.sent.Load() || i == l.sent.Load() && l.sendOff > 0
-		switch f := l.failure(i, sent); {
-		case f != nil:
-			c := transport.Completion{Ref: e.work.chunk.Ref, Fault: f}
-			if sent && f.Code != xfer.Refused {
-				c.Remote = unknownIfWrite(&e.work.chunk)
+		c := transport.Completion{Ref: e.work.chunk.Ref, Fault: l.failure(i, sent)}
+		if sent && c.Fault != nil && c.Fault.Code != xfer.Refused {
+			if c.Remote = unknownIfWrite(&e.work.chunk); c.Remote == xfer.Unknown {
+				l.r.doubt.Store(true)
 			}
+		}
+		switch {
+		case e.gone:
+		case c.Fault != nil:
 			l.done = append(l.done, c)
 		case !sent && l.unmapped.Load(): // one of these cannot be sent; the kernel does not say which
 			alone = append(alone, e.work)

@@ -1,11 +1,9 @@
 package tcp
 
 import (
-	"context"
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -156,20 +154,6 @@ func (l *lane) connection() *net.TCPConn {
 	l.sendMu.Lock()
 	defer l.sendMu.Unlock()
 	return l.conn
-}
-
-// rest waits until everything taken is answered for.
-func (l *lane) rest(ctx context.Context) bool {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !l.idle() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
 }
 
 // cancel gives back the wanted chunks that are neither half sent nor finished. What was not sent is skipped;

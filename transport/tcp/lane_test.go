@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 	"github.com/moonpath-io/moonpath/xfer"
@@ -433,4 +434,52 @@ func TestQuiesceEndsInTheMiddleOfAnything(t *testing.T) {
 			t.Fatalf("round %d: %d chunks are out", i, n)
 		}
 	}
+}
+
+// TestQuiesceDoesNotPromiseWhatItCannotKnow: writes were sent, and nobody knows whether they still happen.
+func TestQuiesceDoesNotPromiseWhatItCannotKnow(t *testing.T) {
+	frozen := func(c *conn) { c.stand() }
+	for name, x := range map[string]struct {
+		version int
+		make    func(m *mem.Region) *task
+		act     func(s *source, k *task)
+	}{
+		"a lane that stalled":      {2, aWrite, func(s *source, k *task) { s.finish(k) }},
+		"a suspect that stalled":   {2, func(m *mem.Region) *task { return aWrite(m).suspect() }, func(s *source, k *task) { s.finish(k) }},
+		"version 1":                {1, aWrite, func(s *source, k *task) { s.finish(k) }},
+		"version 1, no answer":     {0, aWrite, func(s *source, k *task) { s.finish(k) }},
+		"a canceled suspect":       {2, func(m *mem.Region) *task { return aWrite(m).suspect() }, func(s *source, k *task) { s.route.Cancel(s.refs(k)) }},
+		"a canceled write":         {2, aWrite, func(s *source, k *task) { s.route.Cancel(s.refs(k)) }},
+		"a write under way":        {2, aWrite, func(*source, *task) {}},
+		"a suspect under way":      {2, func(m *mem.Region) *task { return aWrite(m).suspect() }, func(*source, *task) {}},
+		"version 1, one under way": {1, aWrite, func(*source, *task) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := listenRaw(t, frozen)
+			h := openHost(t, "tcp.lanes", "1", "tcp.progress_timeout", "300ms")
+			m := h.memory(4096, false)
+			r, s := h.dial(srv.desc(x.version, 0))
+			k := x.make(m)
+			s.submit(k)
+			eventually(t, "it is sent", func() bool { return len(s.refs(k)) > 0 || k.over() })
+			eventually(t, "it is out", func() bool { return k.over() || r.underWay() })
+			x.act(s, k)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			if got := quiesceWithin(t, r, ctx); got != transport.LocalQuiet {
+				t.Errorf("the route is %v", got)
+			}
+			s.finish(k)
+		})
+	}
+}
+
+// underWay reports whether a request has been sent and not answered.
+func (r *route) underWay() bool {
+	for _, l := range r.lanes {
+		if l.sent.Load() > l.head.Load() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.serial, func(s *serial) bool { return s.active.Load() })
 }

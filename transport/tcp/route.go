@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/moonpath-io/moonpath/obs"
 	"github.com/moonpath-io/moonpath/segment"
@@ -26,6 +27,7 @@ type route struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	lost   atomic.Bool // a connection has ended since it was last asked who the peer is
+	doubt  atomic.Bool // we ended a connection, and a write that was sent on it may still happen
 
 	spawnMu sync.Mutex // orders spawn and Quiesce
 	running sync.WaitGroup
@@ -221,17 +223,39 @@ func (r *route) Quiesce(ctx context.Context) transport.Quietness {
 	r.running.Wait()
 	r.giveUp(r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil))
 	r.t.remove(r)
+	if r.doubt.Load() {
+		quiet = transport.LocalQuiet
+	}
 	return quiet
 }
 
-// rest waits until the lanes have answered for everything, or ctx ends.
+// rest waits until the peer has answered for everything, or ctx ends.
 func (r *route) rest(ctx context.Context) transport.Quietness {
 	for _, l := range r.lanes {
-		if !l.rest(ctx) {
+		if !until(ctx, l.idle) {
+			return transport.LocalQuiet
+		}
+	}
+	for _, s := range r.serial {
+		if !until(ctx, func() bool { return !s.active.Load() }) {
 			return transport.LocalQuiet
 		}
 	}
 	return transport.Quiet
+}
+
+// until waits for a condition; false if ctx ends first.
+func until(ctx context.Context, holds func() bool) bool {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // giveUp fails what waits to be sent again, and what is queued, when no connection can be had.

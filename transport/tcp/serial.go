@@ -33,6 +33,7 @@ type serial struct {
 	current  transport.Ref
 	busy     bool
 	canceled atomic.Bool
+	active   atomic.Bool // it is about to take a request, or serves one
 	judging  atomic.Bool // the request under way is one that a broken lane left behind
 	count    laneCounters
 }
@@ -69,6 +70,8 @@ func (s *serial) run(given *link) {
 
 // one takes and serves one request; false means that there is none.
 func (s *serial) one() bool {
+	s.active.Store(true)
+	defer s.active.Store(false)
 	var ws [1]work
 	s.judging.Store(true)
 	if s.r.alone.take(ws[:]) == 0 {
@@ -82,6 +85,9 @@ func (s *serial) one() bool {
 	w := &ws[0]
 	s.begin(w)
 	c := s.serve(w)
+	if c.Remote != xfer.Confirmed {
+		s.r.doubt.Store(true)
+	}
 	s.end()
 	s.count.requests.Add(1)
 	s.count.bytes.Add(w.chunk.Len)
