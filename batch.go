@@ -12,7 +12,7 @@ import (
 // BatchOptions configure a batch.
 type BatchOptions struct {
 	Capacity int           // largest number of tasks between two Resets
-	Deadline time.Duration // of the tasks, from the first Submit after a Reset; 0: none
+	Deadline time.Duration // of each task, from its submission; 0: none
 }
 
 // Batch is a reusable set of tasks that are waited for together. One goroutine at a time may submit, reset or

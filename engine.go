@@ -41,6 +41,7 @@ type Engine struct {
 	peers       *segment.Cache
 	multi       *multi.Multi
 
+	installMu sync.Mutex // orders installation and registration: every transport gets every region; before publishMu
 	publishMu sync.Mutex // one publication at a time
 	self      atomic.Pointer[func() *segment.Desc]
 	gen       uint64

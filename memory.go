@@ -145,6 +145,8 @@ func (e *Engine) register(specs []mem.Spec) ([]*mem.Region, error) {
 	if err := e.checkOpen(); err != nil {
 		return nil, err
 	}
+	e.installMu.Lock()
+	defer e.installMu.Unlock()
 	rs, err := e.regions.Register(specs)
 	if err != nil {
 		return nil, err

@@ -66,6 +66,8 @@ func (e *Engine) InstallTransport(protocol string, args ...string) (transport.Tr
 }
 
 func (e *Engine) install(ctx context.Context, name string) (transport.Transport, error) {
+	e.installMu.Lock()
+	defer e.installMu.Unlock()
 	if t, err := e.GetTransport(name); err == nil {
 		return t, nil
 	}
