@@ -163,14 +163,12 @@ func TestDeadlinesHold(t *testing.T) {
 
 func TestUnmappedMemoryIsAnError(t *testing.T) {
 	a, b := pair(t)
-	gone, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	gone, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer unix.Munmap(gone)
 	v := Vec(gone)
-	if err := unix.Munmap(gone); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := stream(t, a, nil, nil).WriteSome([]unix.Iovec{v}); err != unix.EFAULT {
 		t.Errorf("write: %v", err)
 	}

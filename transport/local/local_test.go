@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/transport"
@@ -152,11 +154,12 @@ func TestMemoryThatIsNotMappedIsAnError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := e.register(m, 2<<20, true)
-		if err := m.Free(); err != nil {
+		t.Cleanup(func() { m.Free() })
+		// As if it were unmapped, but nothing else can come to lie there.
+		if err := unix.Mprotect(m.Bytes(), unix.PROT_NONE); err != nil {
 			t.Fatal(err)
 		}
-		return r
+		return e.register(m, 2<<20, true)
 	}
 	goneThere, goneHere := lost(b), lost(a)
 	r, s := a.dial(b)

@@ -31,6 +31,11 @@ func TestOnlyAPartOfAHeaderHasATimeLimit(t *testing.T) {
 	behind := h.client() // part of a header behind a whole request
 	behind.send(readRequest(uint64(r.Addr), 4), []byte{1, 2, 3})
 	behind.expect(ok, r.Bytes()[:4])
+	inTwo := h.client() // the limit is for the header, not for what comes after it
+	inTwo.send(readRequest(uint64(r.Addr), 4)[:9])
+	inTwo.expectSilence(50 * time.Millisecond)
+	inTwo.send(readRequest(uint64(r.Addr), 4)[9:])
+	inTwo.expect(ok, r.Bytes()[:4])
 	for _, c := range append(partial, behind) {
 		c.expectEndWithin(2 * partialHeader)
 	}
@@ -38,7 +43,7 @@ func TestOnlyAPartOfAHeaderHasATimeLimit(t *testing.T) {
 		t.Errorf("partial headers were dropped after %v", took)
 	}
 	fresh.expectSilence(partialHeader / 2)
-	for _, c := range []*client{fresh, used, greeted} {
+	for _, c := range []*client{fresh, used, greeted, inTwo} {
 		c.works(uint64(r.Addr))
 	}
 }
@@ -170,7 +175,7 @@ func TestCloseEndsIdleSessionsAtOnceAndFinishesExchanges(t *testing.T) {
 	})
 	busy.send(payload[1000:])
 	busy.expect(ok)
-	busy.expectEnd()
+	busy.expectEndWithin(patience / 2) // by itself, and not with the context
 	within(t, closed, "the end")
 	if !bytes.Equal(r.Bytes(), payload) {
 		t.Error("payload differs")

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 	"github.com/moonpath-io/moonpath/xfer"
 )
@@ -323,14 +322,7 @@ func TestLocalMemoryThatIsNotMappedFailsItsRequestAlone(t *testing.T) {
 					_, d := g.start(t)
 					h := openHost(t)
 					m := h.memory(32<<20, false)
-					lost, err := mem.Map(1<<20, false)
-					if err != nil {
-						t.Fatal(err)
-					}
-					gone := h.register(mem.Spec{Addr: mem.AddrOf(lost.Bytes()), Len: 1 << 20})[0]
-					if err := lost.Free(); err != nil {
-						t.Fatal(err)
-					}
+					gone := h.lost(1 << 20)
 					_, s := h.dial(d)
 					for round := range 5 {
 						var ks []*task

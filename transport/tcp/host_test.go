@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/moonpath-io/moonpath/config"
 	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/obs"
@@ -68,6 +70,21 @@ func (h *host) memory(n uint64, remote bool) *mem.Region {
 	}
 	h.t.Cleanup(func() { m.Free() })
 	return h.register(mem.Spec{Addr: mem.AddrOf(m.Bytes()), Len: n, Remote: remote})[0]
+}
+
+// lost registers memory that nobody can touch any more, as if it had been unmapped. Its addresses stay taken, so
+// that nothing else comes to lie there.
+func (h *host) lost(n uint64) *mem.Region {
+	h.t.Helper()
+	m, err := mem.Map(n, false)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { m.Free() })
+	if err := unix.Mprotect(m.Bytes(), unix.PROT_NONE); err != nil {
+		h.t.Fatal(err)
+	}
+	return h.register(mem.Spec{Addr: mem.AddrOf(m.Bytes()), Len: n, Remote: true})[0]
 }
 
 func (h *host) register(specs ...mem.Spec) []*mem.Region {

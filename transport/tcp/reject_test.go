@@ -211,14 +211,7 @@ func TestAStalledPayloadEndsAndGivesItsRegionBack(t *testing.T) {
 func TestMemoryThatIsNotMappedEndsTheConnectionAlone(t *testing.T) {
 	h := openHost(t)
 	good := h.memory(4096, true)
-	m, err := mem.Map(4<<20, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := h.register(mem.Spec{Addr: mem.AddrOf(m.Bytes()), Len: 4 << 20, Remote: true})[0]
-	if err := m.Free(); err != nil {
-		t.Fatal(err)
-	}
+	gone := h.lost(4 << 20)
 	other := h.client()
 	for _, n := range []int{1, 4096, 100000, 4 << 20} {
 		c := h.client()
