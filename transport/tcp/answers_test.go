@@ -388,6 +388,9 @@ func TestARejectionWhileThePayloadIsStillSentAndThenTheEnd(t *testing.T) {
 				if good.fault != nil {
 					t.Errorf("the good request: %v", good.fault)
 				}
+				if got := srv.accepted.Load(); how != "stands" && got > 2 {
+					t.Errorf("%d connections; the refusal was known", got)
+				}
 			})
 		}
 	}

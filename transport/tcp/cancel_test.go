@@ -15,8 +15,13 @@ import (
 // complete. Memory is poisoned when the terminal status is there.
 func TestCanceledRequestsLeaveLocalMemoryAlone(t *testing.T) {
 	for name, incarnation := range kinds {
-		for _, size := range []uint64{50, 4096, 16000, 200000} {
-			t.Run(fmt.Sprintf("%s, %d bytes", name, size), func(t *testing.T) {
+		// In a narrow socket most requests have not been sent when they are canceled, in a wide one all have.
+		for _, x := range []struct {
+			size   uint64
+			narrow bool
+		}{{50, false}, {4096, false}, {4096, true}, {16000, false}, {16000, true}, {200000, false}, {200000, true}} {
+			size := x.size
+			t.Run(fmt.Sprintf("%s, %d bytes, narrow: %v", name, size, x.narrow), func(t *testing.T) {
 				release := make(chan struct{})
 				held := make(chan struct{}, 10000)
 				g := &target{version: 2, incarnation: incarnation}
@@ -32,6 +37,9 @@ func TestCanceledRequestsLeaveLocalMemoryAlone(t *testing.T) {
 				m := h.memory(32<<20, false)
 				pattern(m.Bytes(), 8)
 				_, s := h.dial(d)
+				if x.narrow {
+					s.narrow()
+				}
 				const n = 120
 				var ks []*task
 				for i := range uint64(n) {

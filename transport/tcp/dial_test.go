@@ -167,8 +167,8 @@ func TestHelloFindsOutWhoAnswers(t *testing.T) {
 			if took := time.Since(begin); f.Code != x.code || took > 5*time.Second {
 				t.Errorf("%v after %v, want %v", f, took, x.code)
 			}
-			if got := p.refreshed(); got != 1 {
-				t.Errorf("the description was fetched %d times, want once", got)
+			if got := p.refreshed(); got != 1 || p.left < 100*time.Millisecond {
+				t.Errorf("the description was fetched %d times, with %v left, want once", got, p.left)
 			}
 			if f.Retry != xfer.Refresh {
 				t.Errorf("it does not say that a fresh description may help: %+v", f)

@@ -228,3 +228,31 @@ func TestASilentPeerEndsASerialRequestInTime(t *testing.T) {
 		}
 	}
 }
+
+// TestARequestOutlivesAConnectionThatEndsUnderIt: the second attempt, on a new connection, is answered.
+func TestARequestOutlivesAConnectionThatEndsUnderIt(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		for _, op := range []xfer.Op{xfer.Write, xfer.Read} {
+			t.Run(fmt.Sprintf("version %d, %s", version, op), func(t *testing.T) {
+				g := &target{version: version}
+				srv := listenRaw(t, func(c *conn) {
+					if c.number <= version { // version 2 has a lane besides
+						c.header()
+						c.reset()
+						return
+					}
+					g.serve(c)
+				})
+				h := openHost(t, "tcp.lanes", "1")
+				m := h.memory(4096, false)
+				pattern(m.Bytes(), 1)
+				_, s := h.dial(srv.desc(version, 0))
+				k := newTask(op, m, 0, 100, remoteBase).suspect()
+				s.do(k)
+				if n := g.times(remoteBase); n != 1 {
+					t.Errorf("it was executed %d times", n)
+				}
+			})
+		}
+	}
+}

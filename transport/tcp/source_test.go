@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/segment"
@@ -18,6 +19,7 @@ type peer struct {
 	desc      *segment.Desc
 	next      *segment.Desc
 	refreshes int
+	left      time.Duration // that the last refresh had
 }
 
 func (p *peer) Desc() *segment.Desc {
@@ -26,10 +28,13 @@ func (p *peer) Desc() *segment.Desc {
 	return p.desc
 }
 
-func (p *peer) Refresh(context.Context) (*segment.Desc, error) {
+func (p *peer) Refresh(ctx context.Context) (*segment.Desc, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refreshes++
+	if deadline, ok := ctx.Deadline(); ok {
+		p.left = time.Until(deadline)
+	}
 	if p.next != nil {
 		p.desc = p.next
 	}
