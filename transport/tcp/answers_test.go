@@ -71,6 +71,46 @@ func TestAnswersInPiecesOfAnySize(t *testing.T) {
 	}
 }
 
+// TestAStatusInTwoParts: the parts come in different calls, the first one behind another status.
+func TestAStatusInTwoParts(t *testing.T) {
+	const incarnation = 76
+	for cut := 1; cut < tcpframe.StatusLen; cut++ {
+		second := make(chan struct{})
+		srv := listenRaw(t, func(c *conn) {
+			if !c.greet(incarnation) {
+				return
+			}
+			for range 3 {
+				c.header()
+				c.payload(100)
+			}
+			c.put(status(tcpframe.OK), status(tcpframe.NotPermitted)[:cut])
+			<-second
+			c.put(status(tcpframe.NotPermitted)[cut:], status(tcpframe.OK))
+			c.waitEnd()
+		})
+		h := openHost(t, "tcp.lanes", "1")
+		m := h.memory(4096, false)
+		_, s := h.dial(srv.desc(2, incarnation))
+		ks := []*task{aWrite(m), aWrite(m), aWrite(m)}
+		s.submit(ks...)
+		s.finish(ks[0])
+		l := s.route.lanes[0]
+		eventually(t, "the first part is in", func() bool {
+			l.recvMu.Lock()
+			defer l.recvMu.Unlock()
+			return l.got == uint64(cut)
+		})
+		close(second)
+		s.finish(ks...)
+		for i, want := range []xfer.Code{xfer.OK, xfer.Refused, xfer.OK} {
+			if codeOf(ks[i].fault) != want {
+				t.Errorf("cut at %d: request %d: %v", cut, i, ks[i].fault)
+			}
+		}
+	}
+}
+
 // failsOnce runs one request against a peer that breaks the protocol: it has to fail with the code, and the
 // next request, on a new connection, succeeds.
 func failsOnce(t *testing.T, make func(m *mem.Region) *task, code xfer.Code, certainty xfer.Certainty, misbehave func(c *conn)) {
@@ -370,6 +410,7 @@ func TestARejectionWhileThePayloadIsStillSentAndThenTheEnd(t *testing.T) {
 						return
 					}
 				})
+				srv.narrow()
 				h := openHost(t, "tcp.lanes", "1", "tcp.status_timeout", "1500ms")
 				m := h.memory(4<<20, false)
 				_, s := h.dial(srv.desc(2, incarnation))

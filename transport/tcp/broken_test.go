@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 	"github.com/moonpath-io/moonpath/xfer"
 )
@@ -225,6 +226,9 @@ func TestAPeerThatGoesAwayFailsEverythingSoon(t *testing.T) {
 						t.Fatalf("got %v", k.fault)
 					}
 				}
+				if !slices.ContainsFunc(ks, func(k *task) bool { return k.certainty == xfer.Unknown }) {
+					t.Error("the peer took writes and did not answer, and its memory is said to be known")
+				}
 				// It fails at once from now on.
 				k := aWrite(m)
 				s.submit(k)
@@ -270,6 +274,29 @@ func TestALaneThatCannotConnectAgainLeavesItsWorkToOthers(t *testing.T) {
 	within(t, broke, "the break")
 	s.finish(ks...) // however they end
 	s.do(aWrite(m), write(m, 0, 16<<20, remoteBase), read(m, 0, 100, remoteBase).suspect())
+}
+
+// TestWhatNobodyTookIsOfferedAgain: the lane for bulk could not be connected, and was forgiven just when the
+// other one had looked.
+func TestWhatNobodyTookIsOfferedAgain(t *testing.T) {
+	g := &target{version: 2, incarnation: 80}
+	_, d := g.start(t)
+	h := openHost(t, "tcp.lanes", "2")
+	m := h.memory(1<<20, false)
+	r, s := h.dial(d)
+	s.do(aWrite(m))
+	k := write(m, 0, 100000, remoteBase)
+	s.queue(k)
+	var c [1]transport.Chunk
+	if s.Take(transport.Want{Bytes: 1 << 20, Piece: 1 << 20, Queues: transport.Set(transport.Bulk)}, c[:]) != 1 {
+		t.Fatal("nothing taken")
+	}
+	r.again.put(work{chunk: c[0]})
+	r.lanes[1].failed.Store(true)
+	s.finish(k)
+	if k.fault != nil {
+		t.Error(k.fault)
+	}
 }
 
 func TestAPeerThatStopsReadingEndsRequestsInTime(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 	"github.com/moonpath-io/moonpath/xfer"
@@ -245,6 +247,18 @@ func TestARouteNeverReachesAnotherLifeOfItsPeer(t *testing.T) {
 				t.Error("a request reached the other engine")
 			}
 		})
+	}
+}
+
+func TestTheDescriptionSaysWhatPeersNeed(t *testing.T) {
+	h := openHost(t)
+	h.memory(4096, true)
+	d := h.desc()
+	want := segment.Desc{Name: "peer", Protocols: []string{"tcp"}, TCP: segment.Endpoint{Host: "127.0.0.1", Port: uint16(h.tr.Port()), Version: 2},
+		Buffers: []segment.Buffer{{Addr: d.Buffers[0].Addr, Len: 4096, Protocols: []string{"tcp"}}},
+		Ext:     &segment.Extension{Incarnation: h.env.Incarnation, HelloVersion: 1}}
+	if diff := cmp.Diff(want, *d); diff != "" {
+		t.Error(diff)
 	}
 }
 

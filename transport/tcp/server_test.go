@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 )
@@ -83,6 +85,22 @@ func (s *server) end(byReset bool) {
 		c.Close()
 	}
 	s.conns = nil
+}
+
+// narrow gives the connections to come room for little that is not read.
+func (s *server) narrow() {
+	s.t.Helper()
+	raw, err := s.l.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			if err := unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 64<<10); err != nil {
+				s.t.Error(err)
+			}
+		})
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // vanish ends the server and all its connections, those that are only being made included.
