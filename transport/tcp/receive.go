@@ -104,6 +104,7 @@ func (s receiver) Vectors() []unix.Iovec {
 			if e.gone {
 				n = min(n, uint64(len(l.wasted())))
 				vs = append(vs, sysx.Vec(l.waste[:n]))
+				budget = n // and no more in this call: replay needs to find all that it read
 			} else {
 				vs = append(vs, sysx.Vec(e.memory[got:got+n]))
 			}
