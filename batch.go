@@ -108,56 +108,64 @@ func (e *Engine) beforeUse(ctx context.Context, rs []Request) error {
 // maxSingles bounds the idle batches that Write and Read keep.
 const maxSingles = 64
 
-// Write copies n bytes of local memory to the target and returns when they are there. If ctx ends first,
-// nothing touches local memory any more when Write returns; a context without deadline gets the transfer
-// timeout.
+// Write copies n bytes of local memory to the target and returns when they are there; a peer whose protocol has no
+// acknowledgement has been handed them then, which Transfer can tell. If ctx ends first, nothing touches local memory
+// any more when Write returns; a context without deadline gets the transfer timeout.
 func (e *Engine) Write(ctx context.Context, target SegmentID, local Addr, remote, n uint64) error {
-	return e.single(ctx, Request{Op: OpWrite, Local: local, Len: n, Target: target, Remote: remote})
+	_, err := e.Transfer(ctx, Request{Op: OpWrite, Local: local, Len: n, Target: target, Remote: remote})
+	return err
 }
 
 // Read copies n bytes of the target to local memory; see Write.
 func (e *Engine) Read(ctx context.Context, target SegmentID, local Addr, remote, n uint64) error {
-	return e.single(ctx, Request{Op: OpRead, Local: local, Len: n, Target: target, Remote: remote})
+	_, err := e.Transfer(ctx, Request{Op: OpRead, Local: local, Len: n, Target: target, Remote: remote})
+	return err
 }
 
-func (e *Engine) single(ctx context.Context, r Request) error {
+// Transfer runs one request to its end, as Write and Read do, and says how it ended (docs/explanation/outcomes.md).
+// The error is that of the status; a request that did not become a task is Invalid.
+func (e *Engine) Transfer(ctx context.Context, r Request) (Status, error) {
+	invalid := Status{State: xfer.Invalid}
 	if err := e.checkOpen(); err != nil {
-		return err
+		return invalid, err
 	}
 	ctx, cancel := e.bounded(ctx, r.Len)
 	defer cancel()
 	b, err := e.takeSingle()
 	if err != nil {
-		return err
+		return invalid, err
 	}
 	defer e.giveSingle(b)
-	if _, err := b.Submit(ctx, []Request{r}); err != nil {
-		return err
+	if n, err := b.Submit(ctx, []Request{r}); n == 0 {
+		return invalid, err
 	}
 	err = b.Wait(ctx)
 	if ctx.Err() == nil || !errors.Is(err, xfer.Interrupted) {
-		return err
+		s, _ := b.Status(0)
+		return s, err
 	}
 	b.Cancel()
-	s, statusErr := b.settle()
-	if statusErr == nil && s.State == xfer.Completed {
-		return nil // it was faster than the cancellation
+	s := b.settle()
+	if s.State != xfer.Canceled {
+		return s, s.Err // it ended faster than it was canceled
 	}
-	code := xfer.Interrupted
-	if errors.Is(context.Cause(ctx), xfer.Deadline) {
-		code = xfer.Deadline // the engine's limit, not the caller's
+	f := &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageComplete, Remote: s.Remote, Cause: context.Cause(ctx), Detail: r.Op.String() + " not finished in time"}
+	if errors.Is(f.Cause, xfer.Deadline) { // the engine's limit, not the caller's
+		s.State, f.Code = xfer.Timeout, xfer.Deadline
 	}
-	f := &xfer.Fault{Code: code, Stage: xfer.StageComplete, Remote: s.Remote, Cause: context.Cause(ctx), Detail: r.Op.String() + " not finished in time"}
-	if d, err := e.Segment(r.Target); err == nil {
-		f.Peer = d.Name
+	var canceled *xfer.Fault
+	if errors.As(s.Err, &canceled) {
+		f.Path, f.Peer = canceled.Path, canceled.Peer
 	}
-	return f
+	s.Err = f
+	return s, f
 }
 
 // settle waits for the only task of a canceled batch.
-func (b *Batch) settle() (Status, error) {
+func (b *Batch) settle() Status {
 	_ = b.Wait(context.Background()) // the task's error is in its status
-	return b.Status(0)
+	s, _ := b.Status(0)
+	return s
 }
 
 func (e *Engine) takeSingle() (*Batch, error) {

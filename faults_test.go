@@ -97,7 +97,7 @@ func TestR_OBS_2_EveryErrorOfTheFacadeSaysWhatWhereAndWhatNext(t *testing.T) {
 			_, err := closed.NewBatch(moonpath.BatchOptions{})
 			return err
 		}},
-		{xfer.Interrupted, "a context that has ended", "", true, 0, func() error {
+		{xfer.Interrupted, "a context that has ended", "tcp", true, 0, func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			defer cancel()
 			r := read(newRawPeer(t, nil).name)

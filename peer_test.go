@@ -21,6 +21,7 @@ type rawPeer struct {
 	connections atomic.Int64 // data connections accepted
 
 	mu      sync.Mutex
+	shape   func(*segjson.Descriptor) // changes the description before it is given away
 	open    []net.Conn
 	running sync.WaitGroup
 }
@@ -77,13 +78,26 @@ func (p *rawPeer) describe(c net.Conn) {
 		return
 	}
 	p.lookups.Add(1)
-	body := segjson.Append(nil, &segjson.Descriptor{
+	d := &segjson.Descriptor{
 		Name: p.name, Protocols: []string{"tcp"}, TCPProtoVersion: 2,
 		TCPDataHost: "127.0.0.1", TCPDataPort: uint16(p.data.Addr().(*net.TCPAddr).Port),
 		Buffers: []segjson.Buffer{{Name: p.name, Addr: rawMemory, Length: rawLength}},
-	})
-	c.Write(ctrlframe.Append(nil, ctrlframe.Frame{Type: f.Type, Body: body}))
+	}
+	p.mu.Lock()
+	if p.shape != nil {
+		p.shape(d)
+	}
+	p.mu.Unlock()
+	c.Write(ctrlframe.Append(nil, ctrlframe.Frame{Type: f.Type, Body: segjson.Append(nil, d)}))
 	io.Copy(io.Discard, c) // until the asker closes
+}
+
+// announce makes the peer describe itself otherwise from now on.
+func (p *rawPeer) announce(shape func(*segjson.Descriptor)) *rawPeer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shape = shape
+	return p
 }
 
 // close ends both ports and all connections.

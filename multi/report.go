@@ -25,6 +25,7 @@ type RequestReport struct {
 	Slices   int         `json:"slices"`           // pieces that the transport moved
 	State    string      `json:"state"`
 	Remote   string      `json:"remote"` // what is known about the peer's memory
+	Code     int         `json:"code,omitempty"`
 	Error    string      `json:"error,omitempty"`
 	Rejected []Rejection `json:"rejected,omitempty"`
 }
@@ -59,7 +60,7 @@ func (b *Batch) Report() *Report {
 		s := t.status()
 		*q = RequestReport{Index: i, Op: t.req.Op.String(), Bytes: t.req.Len, State: s.State.String(), Remote: s.Remote.String()}
 		if s.Err != nil {
-			q.Error = s.Err.Error()
+			q.Code, q.Error = int(xfer.CodeOf(s.Err)), s.Err.Error()
 		}
 		if !s.State.Terminal() || t.plan == nil {
 			continue
