@@ -81,7 +81,7 @@ const nothing = syscall.Errno(0xffff)
 
 // smallCall is the number of bytes up to which a call is made without telling the scheduler: it takes a few
 // microseconds. A longer one, which may also meet page faults, must not hold up a stop of the world.
-const smallCall = 64 << 10
+const smallCall = 80 << 10
 
 func vectored(trap, fd uintptr, vs []unix.Iovec) (int, syscall.Errno) {
 	total := uint64(0)

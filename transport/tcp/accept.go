@@ -9,17 +9,21 @@ import (
 	"net"
 	"sync"
 	"syscall"
-	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/moonpath-io/moonpath/internal/sysx"
 	"github.com/moonpath-io/moonpath/xfer"
 )
 
-// acceptor owns the data port and the sessions of its connections.
+// acceptor owns the data port and the sessions of its connections. One goroutine accepts and serves the first
+// small exchange of each connection (front.go); what comes after that gets a goroutine of its own.
 type acceptor struct {
-	t        *Transport
-	port     int
-	listener *net.TCPListener
-	running  sync.WaitGroup
+	t       *Transport
+	port    int
+	poller  *sysx.Poller
+	running sync.WaitGroup
+	front   front
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -35,12 +39,54 @@ func listen(t *Transport) (*acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &acceptor{t: t, listener: l, port: l.Addr().(*net.TCPAddr).Port, sessions: make(map[*session]struct{})}
-	a.running.Go(a.run)
+	defer l.Close()
+	a := &acceptor{t: t, port: l.Addr().(*net.TCPAddr).Port, sessions: make(map[*session]struct{})}
+	if err := a.open(l); err != nil {
+		return nil, &xfer.Fault{Code: xfer.Socket, Stage: xfer.StageDial, Path: Name, Cause: err, Detail: "cannot wait for data connections",
+			Next: "raise the limit of open files (ulimit -n)"}
+	}
+	a.running.Go(a.front.run)
 	return a, nil
 }
 
-// listenConfig leaves keep-alive to tune, which every connection gets.
+// open takes the socket of l over from the runtime.
+func (a *acceptor) open(l *net.TCPListener) error {
+	prepare(l)
+	file, err := l.File()
+	if err != nil {
+		return err
+	}
+	if a.poller, err = sysx.NewPoller(); err != nil {
+		file.Close()
+		return err
+	}
+	a.front = front{a: a, listener: file, fresh: make(map[int]*session), ended: make(chan struct{})}
+	if err = a.front.watchListener(); err != nil {
+		file.Close()
+		a.poller.Close()
+	}
+	return err
+}
+
+// prepare sets what accepted connections inherit.
+func prepare(l *net.TCPListener) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return // they work without
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = sysx.SetOption(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		setLiveness(int(fd))
+		if l.Addr().(*net.TCPAddr).IP.IsLoopback() {
+			_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, unpaced)
+		}
+		// Peers speak first: a connection is of interest when there is something to read. One that stays
+		// silent is accepted after a second.
+		_ = sysx.SetOption(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 1)
+	})
+}
+
+// listenConfig leaves keep-alive to setLiveness.
 var listenConfig = net.ListenConfig{KeepAlive: -1}
 
 func bind(host string, port, low, high int) (*net.TCPListener, error) {
@@ -67,60 +113,46 @@ func bind(host string, port, low, high int) (*net.TCPListener, error) {
 		Next: "choose a free port, or a wider range with port.min and port.max; the host must be an address of this machine"}
 }
 
-func (a *acceptor) run() {
-	for {
-		c, err := a.listener.AcceptTCP()
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			// Out of descriptors, most likely: existing connections go on, new ones get their turn.
-			a.t.log.Warn("data connection not accepted", "error", err)
-			time.Sleep(acceptPause)
-			continue
-		}
-		a.admit(c)
-	}
-}
-
-// acceptPause keeps a failing accept from spinning.
-const acceptPause = 50 * time.Millisecond
-
-// admit starts a session, or refuses the connection when too many are served. An idle one is never closed
-// in its place: published initiators would lose a request for it (wire spec, section 4.7).
-func (a *acceptor) admit(c *net.TCPConn) {
-	s, err := newSession(a.t, c)
-	if err != nil {
-		c.Close()
-		return
-	}
+// admit takes a session into the list, unless too many are served. An idle one is never closed in its place:
+// published initiators would lose a request for it (wire spec, section 4.7).
+func (a *acceptor) admit(s *session) bool {
 	a.mu.Lock()
 	full := a.closing || len(a.sessions) >= a.t.opt.inbound
 	if !full {
 		a.sessions[s] = struct{}{}
-		a.running.Add(1)
 	}
 	a.mu.Unlock()
 	if full {
 		a.t.count.turnedAway.Add(1)
-		reset(c)
-		return
+	} else {
+		a.t.count.sessions.Add(1)
 	}
-	a.t.count.sessions.Add(1)
-	go func() {
-		defer a.running.Done()
+	return !full
+}
+
+func (a *acceptor) forget(s *session) {
+	a.mu.Lock()
+	delete(a.sessions, s)
+	a.mu.Unlock()
+}
+
+// serve runs a session in a goroutine of its own.
+func (a *acceptor) serve(s *session) {
+	a.running.Go(func() {
 		s.run()
-		a.mu.Lock()
-		delete(a.sessions, s)
-		a.mu.Unlock()
-	}()
+		a.forget(s)
+	})
 }
 
 // close ends all sessions at the border of an exchange; those that are in the middle of one when ctx ends
 // are reset.
 func (a *acceptor) close(ctx context.Context) {
-	a.listener.Close()
-	for _, s := range a.closeAll() {
+	a.mu.Lock()
+	a.closing = true
+	a.mu.Unlock()
+	a.poller.Close()
+	<-a.front.ended
+	for _, s := range a.all() {
 		s.finish()
 	}
 	done := make(chan struct{})
@@ -132,17 +164,10 @@ func (a *acceptor) close(ctx context.Context) {
 	case <-done:
 	case <-ctx.Done():
 		for _, s := range a.all() {
-			reset(s.conn)
+			s.cut()
 		}
 		<-done
 	}
-}
-
-func (a *acceptor) closeAll() []*session {
-	a.mu.Lock()
-	a.closing = true
-	a.mu.Unlock()
-	return a.all()
 }
 
 func (a *acceptor) all() []*session {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/moonpath-io/moonpath/internal/sysx"
 	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 	"github.com/moonpath-io/moonpath/xfer"
@@ -83,27 +84,40 @@ func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
 	return l, nil
 }
 
-// dialer leaves keep-alive to tune.
+// dialer leaves keep-alive to setLiveness.
 var dialer = net.Dialer{KeepAlive: -1}
 
 // versionOne reports whether the route speaks version 1, in which a peer refuses by closing.
 func (r *route) versionOne() bool { return r.t.opt.forceV1 || r.desc.TCP.Version < 2 }
 
-// tune sets what both roles need: detection of peers that are gone although nothing is sent. The net package
-// has switched off the delay of small segments.
+// tune sets what both roles need. The net package has switched off the delay of small segments.
 func tune(c *net.TCPConn) {
-	// Each of these only makes a failure later or a transfer slower if it is refused.
-	_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3})
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout/time.Millisecond))
+		setLiveness(int(fd))
 		if withinHost(c) {
 			_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, unpaced)
 		}
 	})
+}
+
+// setLiveness makes the kernel find out that a peer is gone, although nothing is sent, or although nothing that was
+// sent is acknowledged. A refused option only makes that later.
+func setLiveness(fd int) {
+	_ = sysx.SetOption(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+	_ = sysx.SetOption(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15)
+	_ = sysx.SetOption(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 5)
+	_ = sysx.SetOption(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
+	setUserTimeout(fd)
+}
+
+// setUserTimeout bounds how long the kernel tries to deliver. Of what setLiveness sets, it alone is not inherited by
+// accepted connections.
+func setUserTimeout(fd int) {
+	_ = sysx.SetOption(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout/time.Millisecond))
 }
 
 // unpaced is the congestion control of connections that do not leave the host; every kernel has it and lets

@@ -8,14 +8,15 @@
 // when needed and one request at a time, serves what a published peer may answer by closing: memory that it
 // has not published, and requests that were under way when a connection broke.
 //
-// As target it serves every connection with one goroutine: headers and small payloads through a bounce buffer
-// of 64 KiB, the rest of a large payload straight into place. Every request is checked against the live
-// registrations, and the region is leased while its bytes flow.
+// As target it serves the first small exchange of every connection in the goroutine that accepts, and what comes
+// after it with one goroutine per connection: headers and small payloads through a bounce buffer, the rest of a
+// large payload straight into place. Every request is checked against the live registrations, and the region is
+// leased while its bytes flow.
 //
 // Files, in the order of a request's life: tcp.go (transport), dial.go (connection and identity), route.go
 // (lanes and who works), lane.go, send.go, receive.go (a pipelined lane), serial.go (one at a time), broken.go
-// (what becomes of requests when a connection ends), watch.go (time limits); accept.go, serve.go (target).
+// (what becomes of requests when a connection ends), watch.go (time limits); accept.go, front.go, serve.go (target).
 //
 // Goroutines: two per lane in use, one for the serial connection, one watcher per transport, one accepting,
-// one per inbound connection. None per request. Files that start them carry the mark moonpath:goroutines.
+// one per inbound connection with more than one request. None per request. Files that start them carry the mark moonpath:goroutines.
 package tcp

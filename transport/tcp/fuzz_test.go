@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 )
@@ -96,8 +98,18 @@ func serve(t *testing.T, h *host, l net.Listener) *net.TCPConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(h.tr, accepted.(*net.TCPConn))
-	if err == nil {
+	defer accepted.Close()
+	file, err := accepted.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newFresh(h.tr, fd)
+	if err = s.adopt(); err == nil {
 		err = s.conn.SetLinger(0)
 	}
 	if err != nil {

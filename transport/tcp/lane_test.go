@@ -227,7 +227,7 @@ func TestR_TCP_2_TenThousandTransfersUseABoundedNumberOfSockets(t *testing.T) {
 					t.Errorf("the route is %v", got)
 				}
 				srv.vanish()
-				h.tr.accept.listener.Close()
+				h.tr.accept.poller.Close()
 				eventually(t, "all sockets gone", func() bool { return sockets(t) <= before })
 			})
 		}

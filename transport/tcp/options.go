@@ -43,8 +43,10 @@ const (
 	// callBytes bounds the payload of one vectored call, so that a call is short and an answer that
 	// arrives meanwhile does not wait long for the sender's bookkeeping.
 	callBytes = 512 << 10
-	// bounceBytes is the size of a session's input buffer.
-	bounceBytes = 64 << 10
+	// freshLimit is the largest payload that is served before a connection has a goroutine.
+	freshLimit = 64 << 10
+	// bounceBytes is the size of a session's input buffer: freshLimit and a header at least.
+	bounceBytes = 68 << 10
 	// drainLimit is the largest payload of a rejected write that a session discards to stay connected;
 	// not below pieceBytes, so that between moonpath peers no rejection ends a connection.
 	drainLimit = pieceBytes

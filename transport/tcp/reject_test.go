@@ -184,17 +184,26 @@ func TestAStalledPayloadEndsAndGivesItsRegionBack(t *testing.T) {
 		"half a small payload": func(r *mem.Region) []byte { return append(frame(100, uint64(r.Addr), v2Write), 1, 2, 3) },
 		"version 1 write":      func(r *mem.Region) []byte { return append(frame(100, uint64(r.Addr), v1Write), 1, 2, 3) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			h, r, c := served(t, 1<<20, "tcp.progress_timeout", "200ms")
-			idle := h.client()
-			c.send(request(r))
-			eventually(t, "the region is leased", func() bool { return r.InUse() > 0 })
-			c.expectEndWithin(5 * time.Second)
-			if !h.unregister(r, patience) {
-				t.Error("the region is still held")
-			}
-			idle.expectSilence(time.Millisecond) // nothing was owed there
-		})
+		for _, first := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, first %v", name, first), func(t *testing.T) {
+				h, r, c := served(t, 1<<20, "tcp.progress_timeout", "200ms")
+				idle := h.client()
+				if !first {
+					c.works(uint64(r.Addr))
+				}
+				c.send(request(r))
+				if first { // a small one leases nothing before it is whole
+					eventually(t, "the session is busy", func() bool { return h.busy() == 1 })
+				} else {
+					eventually(t, "the region is leased", func() bool { return r.InUse() > 0 })
+				}
+				c.expectEndWithin(5 * time.Second)
+				if !h.unregister(r, patience) {
+					t.Error("the region is still held")
+				}
+				idle.expectSilence(time.Millisecond) // nothing was owed there
+			})
+		}
 	}
 	t.Run("reads that nobody takes", func(t *testing.T) {
 		h, r, c := served(t, 32<<20, "tcp.progress_timeout", "200ms")

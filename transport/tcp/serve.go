@@ -21,7 +21,6 @@ import (
 // before a bulk payload, and when their vector is full.
 type session struct {
 	t      *Transport
-	conn   *net.TCPConn
 	stream *sysx.Stream
 	begun  bool // the first frame has been taken: a hello comes too late
 	hello  bool // the peer is a moonpath engine that knows who we are
@@ -36,6 +35,10 @@ type session struct {
 	owed     atomic.Bool   // a payload or an answer is under way
 	progress atomic.Uint64 // grows with every call that moved bytes
 	ending   atomic.Bool   // end at the next border of an exchange
+
+	connMu sync.Mutex
+	conn   *net.TCPConn // nil while the session has no goroutine of its own
+	fd     int          // then its socket; -1 afterwards
 
 	unanswered      uint64 // payload of writes whose status frames are queued
 	requests, bytes uint64 // not yet added to the transport's counters
@@ -64,13 +67,25 @@ var spare = sync.Pool{New: func() any {
 		status: make([]byte, 0, maxAnswers*tcpframe.StatusLen), held: make([]mem.Lease, 0, regionsPerRun)}
 }}
 
-func newSession(t *Transport, c *net.TCPConn) (*session, error) {
-	stream, err := sysx.NewStream(c, nil, nil)
+// newFresh returns a session without a goroutine, over a socket that the runtime does not know.
+func newFresh(t *Transport, fd int) *session {
+	setUserTimeout(fd)
+	return &session{t: t, fd: fd, stream: sysx.NewBareStream(fd), buffers: spare.Get().(*buffers)}
+}
+
+// adopt makes the runtime wait for the session's socket. After an error the session can only end.
+func (s *session) adopt() error {
+	s.connMu.Lock()
+	defer s.connMu.Unlock()
+	conn, err := sysx.Adopt(s.fd)
+	s.fd = -1
 	if err != nil {
-		return nil, err
+		return err
 	}
-	tune(c)
-	return &session{t: t, conn: c, stream: stream, buffers: spare.Get().(*buffers)}, nil
+	s.conn = conn
+	tune(conn)
+	s.stream, err = sysx.NewStream(conn, nil, nil)
+	return err
 }
 
 // run serves until the peer leaves, breaks the protocol or names memory that it may not touch.
@@ -79,9 +94,21 @@ func (s *session) run() {
 	for s.exchange() {
 	}
 	s.flush() // what was done before the request that ended the session is answered
+	s.end()
+}
+
+// end closes the connection; the session's memory serves another one.
+func (s *session) end() {
 	s.release()
 	s.addUp()
-	s.conn.Close()
+	s.connMu.Lock()
+	if s.conn != nil {
+		s.conn.Close()
+	} else if s.fd >= 0 {
+		sysx.CloseSocket(s.fd)
+		s.fd = -1
+	}
+	s.connMu.Unlock()
 	s.out, s.status = s.out[:0], s.status[:0]
 	spare.Put(s.buffers)
 }
@@ -92,6 +119,29 @@ func (s *session) finish() {
 	if !s.owed.Load() {
 		_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // wakes a session that waits for a header
 	}
+}
+
+// cut ends the connection at once, from any goroutine.
+func (s *session) cut() {
+	s.connMu.Lock()
+	defer s.connMu.Unlock()
+	if s.conn != nil {
+		reset(s.conn)
+	} else if s.fd >= 0 {
+		// Its owner, who will find the end of the stream, closes it, by a reset.
+		_ = unix.SetsockoptLinger(s.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+		_ = unix.Shutdown(s.fd, unix.SHUT_RDWR)
+	}
+}
+
+// remote is the peer's address, for the log.
+func (s *session) remote() string {
+	s.connMu.Lock()
+	defer s.connMu.Unlock()
+	if s.conn != nil {
+		return s.conn.RemoteAddr().String()
+	}
+	return sysx.PeerAddress(s.fd)
 }
 
 // exchange takes one request and queues its answer; false ends the session.
@@ -182,6 +232,12 @@ func (s *session) fill() bool {
 	s.owed.Store(true)
 	s.progress.Add(1)
 	return true
+}
+
+// readOnce reads what is there; 0 if that is nothing yet.
+func (s *session) readOnce() (int, error) {
+	s.vs[0] = sysx.Vec(s.in[s.w:])
+	return s.stream.TryRead(s.vs[:1])
 }
 
 func (s *session) readInto(b []byte) (int, error) {
@@ -338,12 +394,23 @@ func (s *session) flush() bool {
 	return err == nil
 }
 
+// flushAtOnce writes all queued answers if the socket takes them; what it does not take stays queued.
+func (s *session) flushAtOnce() bool {
+	n, err := s.stream.WriteSome(s.out)
+	if rest := sysx.Advance(s.out, n); err != nil || len(rest) > 0 {
+		s.out = append(s.out[:0], rest...)
+		return false
+	}
+	s.out, s.status, s.reads, s.unanswered = s.out[:0], s.status[:0], span{}, 0
+	return true
+}
+
 // reject refuses a request. Towards a moonpath peer the connection stays in step: the payload of a write is
 // read and dropped, up to a bound. Towards all others the protocol demands a close; version 1 has no way
 // to say more than that.
 func (s *session) reject(h tcpframe.Header, op byte, v2 bool, code uint32) bool {
 	s.t.count.rejected.Add(1)
-	s.t.log.Debug("request refused", "peer", s.conn.RemoteAddr(), "reason", tcpframe.StatusText(code), "addr", h.Addr, "bytes", h.Size)
+	s.t.log.Debug("request refused", "peer", s.remote(), "reason", tcpframe.StatusText(code), "addr", h.Addr, "bytes", h.Size)
 	if !v2 {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 // data path reads no clock.
 type watcher struct {
 	quit    chan struct{}
+	stopped sync.Once
 	running sync.WaitGroup
 }
 
@@ -34,7 +35,7 @@ func (w *watcher) start(t *Transport) {
 }
 
 func (w *watcher) stop() {
-	close(w.quit)
+	w.stopped.Do(func() { close(w.quit) })
 	w.running.Wait()
 }
 
@@ -82,8 +83,8 @@ func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 	}
 	for _, s := range t.accept.all() {
 		if s.owed.Load() && stalled(s, s.progress.Load(), t.opt.stall) {
-			t.log.Warn("session ended: no byte moved", "peer", s.conn.RemoteAddr(), "for", t.opt.stall)
-			reset(s.conn)
+			t.log.Warn("session ended: no byte moved", "peer", s.remote(), "for", t.opt.stall)
+			s.cut()
 		}
 	}
 	return marks
