@@ -1,6 +1,7 @@
 package tcp_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -26,10 +27,13 @@ func TestConformance(t *testing.T) {
 		name     string
 		plain    bool // no moonpath object in the description
 		protocol string
+		without  map[transporttest.Capability]string
 	}{
-		{"moonpath peer", false, "2"},
-		{"published peer", true, "2"},
-		{"version 1", true, "1"},
+		{"moonpath peer", false, "2", nil},
+		{"published peer", true, "2", nil},
+		{"version 1", true, "1", map[transporttest.Capability]string{
+			transporttest.ZeroAllocation: "version 1 has one request at a time on a connection, each with its own deadlines; it is not made for rates at which allocations count",
+		}},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			transporttest.Run(t, func(t *testing.T) transporttest.Pair {
@@ -40,7 +44,7 @@ func TestConformance(t *testing.T) {
 				p := startProxy(t, there.Transport.(*tcp.Transport).Port())
 				there.Transport = behind{there.Transport, p}
 				return transporttest.Pair{Initiator: here, Target: there, Kill: p.kill, Freeze: p.gate.Lock, Thaw: p.gate.Unlock, Close: p.close}
-			}, transporttest.Options{Goroutines: 32, Files: 32}) // the proxy's included
+			}, transporttest.Options{Goroutines: 32, Files: 32, Without: kind.without}) // the proxy's included
 		})
 	}
 }
@@ -72,6 +76,12 @@ type behind struct {
 func (b behind) Describe(d *segment.Desc) {
 	b.Transport.Describe(d)
 	d.TCP.Port = uint16(b.proxy.listener.Addr().(*net.TCPAddr).Port)
+}
+
+// Close ends the proxy's port with the transport's.
+func (b behind) Close(ctx context.Context) error {
+	b.proxy.listener.Close()
+	return b.Transport.Close(ctx)
 }
 
 // proxy passes bytes on, unless its gate is locked.

@@ -1,0 +1,48 @@
+package transporttest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/moonpath-io/moonpath/transport"
+)
+
+// allocation has one case per size.
+func allocation() (cases []testCase) {
+	for _, n := range []uint64{64, transport.SmallLimit, 1 << 20} {
+		cases = append(cases, testCase{
+			name:    fmt.Sprintf("chunks of %d bytes", n),
+			demands: "in steady state nothing is allocated per chunk, at either end",
+			needs:   []Capability{ZeroAllocation},
+			run:     func(x *rig) { x.allocates(n) },
+		})
+	}
+	return cases
+}
+
+func (x *rig) allocates(n uint64) {
+	if raceDetector {
+		x.Skip("the race detector allocates, too; run the suite without -race as well")
+	}
+	const each = 8
+	s := x.dial()
+	for _, op := range x.ops() {
+		var ks []*task
+		for range each {
+			k := x.task(op, n)
+			k.quick = true
+			ks = append(ks, k)
+		}
+		s.do(ks...)
+		runs := 200
+		if n >= 1<<20 {
+			runs = 20
+		}
+		for range runs { // until tables and lanes have grown
+			s.again(ks...)
+		}
+		if got := testing.AllocsPerRun(runs, func() { s.again(ks...) }); got >= 1 {
+			x.fail("%v allocations per %d chunks, each a %s", got, each, ks[0])
+		}
+	}
+}
