@@ -55,7 +55,7 @@ func TestR_OBS_2_EveryErrorOfTheFacadeSaysWhatWhereAndWhatNext(t *testing.T) {
 		{xfer.AddressOverlapped, "a registration on another", "", false, 0, func() error {
 			return e.RegisterLocalMemory(here.At(0), 64, "*", true)
 		}},
-		{xfer.NotSupportedTransport, "a transport that is not there", "", true, 0, func() error {
+		{xfer.NotSupportedTransport, "a transport that is not there", "rdma", true, 0, func() error {
 			return move(e, moonpath.Request{Op: moonpath.OpRead, Pin: pinned(t, e, "rdma"), Local: here.At(0), Len: 64, Target: id, Remote: uint64(there.At(0))})
 		}},
 		{xfer.DNS, "a host that does not exist", "", true, 0, func() error {

@@ -22,6 +22,7 @@ type rawPeer struct {
 
 	mu      sync.Mutex
 	shape   func(*segjson.Descriptor) // changes the description before it is given away
+	reply   []byte                    // instead of a description, if not nil
 	open    []net.Conn
 	running sync.WaitGroup
 }
@@ -87,8 +88,12 @@ func (p *rawPeer) describe(c net.Conn) {
 	if p.shape != nil {
 		p.shape(d)
 	}
+	body := p.reply
+	if body == nil {
+		body = segjson.Append(nil, d)
+	}
 	p.mu.Unlock()
-	c.Write(ctrlframe.Append(nil, ctrlframe.Frame{Type: f.Type, Body: segjson.Append(nil, d)}))
+	c.Write(ctrlframe.Append(nil, ctrlframe.Frame{Type: f.Type, Body: body}))
 	io.Copy(io.Discard, c) // until the asker closes
 }
 

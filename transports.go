@@ -147,3 +147,12 @@ func (e *Engine) Explain(target SegmentID, op Op, size uint64, pin Pin) (*Decisi
 	}
 	return e.multi.Explain(target, op, size, pin)
 }
+
+// ExplainRequest is Explain for a whole request: the decision's Doubts say what speaks against the memory that it names.
+// A request whose Local is 0 is asked about the peer's memory only.
+func (e *Engine) ExplainRequest(r Request) (*Decision, error) {
+	if err := e.checkOpen(); err != nil {
+		return nil, err
+	}
+	return e.multi.ExplainRequest(&r)
+}

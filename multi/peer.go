@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/moonpath-io/moonpath/obs"
 	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/selector"
 	"github.com/moonpath-io/moonpath/transport"
@@ -80,6 +81,7 @@ func (p *peer) renew() *view {
 		named[t.Name()] = true
 		pin := p.multi.pins.find(t.Name())
 		for _, o := range t.Offers(v.desc, nil) {
+			o.Refused = attributed(o.Refused)
 			v.sel.Rows = append(v.sel.Rows, selector.Row{Path: t.Name(), Pin: pin, Offer: o})
 			v.by = append(v.by, t)
 		}
@@ -108,17 +110,13 @@ func (p *peer) leaveOwner() {
 
 // missing is the row of a transport that the peer offers or somebody asked for, and that is not installed.
 func (p *peer) missing(d *segment.Desc, name string) selector.Row {
-	a := p.multi.cfg.Absent(name)
-	have := a.Reason
-	if a.State == transport.Ready {
-		have = "not installed"
-	}
 	// A name that only the peer knows gets no pin: peers could fill the table.
 	row := selector.Row{Path: name, Pin: p.multi.pins.find(name)}
-	row.Offer.Refused = []transport.Reason{{Code: "installed", Want: name, Have: have}}
+	row.Offer.Refused = []transport.Reason{notInstalled(name, p.multi.cfg.Absent(name), d.Offers(name))}
 	if !d.Offers(name) {
-		row.Offer.Refused = append(row.Offer.Refused, transport.Reason{Code: "protocol", Want: name, Have: offered(d)})
+		row.Offer.Refused = append(row.Offer.Refused, transport.Reason{Code: reasonProtocol, Want: name, Have: offered(d)})
 	}
+	row.Offer.Refused = attributed(row.Offer.Refused)
 	return row
 }
 
@@ -156,9 +154,12 @@ func (p *peer) makePlan(v *view, q selector.Question) *plan {
 	if pl.decision.Pin == "" {
 		pl.decision.Pin = p.multi.pins.name(q.Pin)
 	}
-	p.multi.cfg.Events.Record("decision", p.name, &pl.decision)
 	if len(ranked) == 0 {
 		pl.fault = noRoute(p.name, &pl.decision)
+		pl.decision.Side, pl.decision.Next = pl.fault.Side, pl.fault.NextStep()
+	}
+	p.multi.cfg.Events.Record(obs.Decision, p.name, &pl.decision)
+	if pl.fault != nil {
 		return pl
 	}
 	row := ranked[0].Row
@@ -181,39 +182,6 @@ func reason(q selector.Question, ranked []selector.Ranked, d *selector.Decision)
 		return "the only usable path"
 	}
 	return "predicted " + ranked[0].Cost.Round(time.Microsecond/10).String() + ", next best " + d.Rows[ranked[1].Row].Path + " " + ranked[1].Cost.Round(time.Microsecond/10).String()
-}
-
-// maxReasons bounds the rows that one fault lists.
-const maxReasons = 16
-
-// noRoute is one error with all reasons.
-func noRoute(name string, d *selector.Decision) *xfer.Fault {
-	text := ""
-	for i, r := range d.Rows {
-		if i == maxReasons {
-			text += "; and more"
-			break
-		}
-		if i > 0 {
-			text += "; "
-		}
-		text += r.Path
-		for j, why := range r.Rejected {
-			if j == 0 {
-				text += " ("
-			} else {
-				text += ", "
-			}
-			text += why.String()
-		}
-		if len(r.Rejected) > 0 {
-			text += ")"
-		}
-	}
-	if text == "" {
-		text = "no transport is installed and the peer offers none"
-	}
-	return &xfer.Fault{Code: xfer.NotSupportedTransport, Stage: xfer.StageSelect, Peer: name, Detail: text}
 }
 
 // route returns the route over t, which is dialled when the first work comes.

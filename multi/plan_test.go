@@ -143,7 +143,8 @@ func TestReadyButNotInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "reasons", d.Rows[0].Rejected, []transport.Reason{{Code: "installed", Want: "path", Have: "not installed"}})
+	same(t, "reasons", d.Rows[0].Rejected, []transport.Reason{{Code: "installed", Want: "path", Have: "not installed",
+		Side: xfer.SideHere, Next: "install it here: InstallTransport, or name it in Options.Transports"}})
 }
 
 func TestExplainRefusesWhatSubmitRefuses(t *testing.T) {

@@ -1,6 +1,7 @@
 package multi
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/moonpath-io/moonpath/selector"
@@ -126,4 +127,45 @@ func (m *Multi) Explain(target xfer.SegmentID, op xfer.Op, size uint64, pin xfer
 	}
 	pl := p.plan(p.current(), question(&xfer.Request{Op: op, Pin: pin, Len: size}))
 	return &pl.decision, nil
+}
+
+// ExplainRequest is Explain for a whole request: its Doubts say what speaks against the memory that it names, on either
+// side. A request without Local is asked about the peer's memory only. What Submit refuses at once is an error here.
+func (m *Multi) ExplainRequest(r *xfer.Request) (*selector.Decision, error) {
+	p, err := m.peer(r.Target)
+	if err != nil {
+		return nil, err
+	}
+	if f := checkRange(p, r); f != nil {
+		return nil, f
+	}
+	v := p.current()
+	pl := p.plan(v, question(r))
+	d := pl.decision
+	if r.Len == 0 {
+		return &d, nil
+	}
+	if r.Local != 0 {
+		if why, ok := m.localReason(r.Local, r.Len); !ok {
+			d.Doubts = append(d.Doubts, why)
+		}
+	}
+	if why := remoteReason(v.desc, pl.path, r.Remote, r.Len); why.Code != "" {
+		d.Doubts = append(d.Doubts, why)
+	}
+	return &d, nil
+}
+
+// localReason looks for the registrations that hold a local range.
+func (m *Multi) localReason(a xfer.Addr, n uint64) (why transport.Reason, ok bool) {
+	for done := uint64(0); done < n; {
+		lease, err := m.cfg.Regions.AcquireAt(a + xfer.Addr(done))
+		if err != nil {
+			return transport.Reason{Code: reasonLocal, Want: fmt.Sprintf("%#x + %d registered", uint64(a), n), Have: fmt.Sprintf("nothing registered from byte %d on", done),
+				Side: xfer.SideCaller, Next: nextLocal}, false
+		}
+		done += lease.Region.Len - uint64(a+xfer.Addr(done)-lease.Region.Addr)
+		lease.Release(1)
+	}
+	return transport.Reason{}, true
 }

@@ -218,6 +218,7 @@ func (r *route) dialInTurn(ctx context.Context) (transport.Route, error) {
 // refuse fails everything queued after a dial that failed; the next push dials anew.
 func (r *route) refuse(d *dial, f *xfer.Fault) {
 	defer d.end()
+	f = r.unreachable(f)
 	if f.Retry == xfer.Refresh {
 		r.peer.refreshSoon()
 	}
@@ -332,6 +333,7 @@ func (r *route) slot(p *piece, length uint64) (transport.Ref, bool) {
 // Done implements transport.Source.
 func (r *route) Done(cs []transport.Completion) {
 	var done ending
+	var given, located *xfer.Fault // often all of a burst have the same
 	stale := false
 	r.mu.Lock()
 	for i := range cs {
@@ -343,16 +345,20 @@ func (r *route) Done(cs []transport.Completion) {
 		if s.piece == nil || s.gen != c.Ref.Gen {
 			continue // late, or given back twice
 		}
-		p, n := s.piece, s.len
+		p, n, f := s.piece, s.len, c.Fault
 		s.piece = nil
 		s.gen++
 		r.free = append(r.free, c.Ref.Slot)
-		if c.Fault == nil {
+		if f == nil {
 			p.task.moved += n
 		} else {
-			stale = stale || c.Fault.Retry == xfer.Refresh
+			stale = stale || f.Retry == xfer.Refresh
+			if f != given {
+				given, located = f, r.unreachable(f)
+			}
+			f = located
 		}
-		r.giveBack(&done, p, n, c.Fault, c.Remote)
+		r.giveBack(&done, p, n, f, c.Remote)
 	}
 	r.idleChanged()
 	r.mu.Unlock()
@@ -368,7 +374,7 @@ func (r *route) out() int { return len(r.slots) - len(r.free) }
 func (r *route) giveBack(done *ending, p *piece, n uint64, f *xfer.Fault, remote xfer.Certainty) {
 	t := p.task
 	if f != nil && t.fault == nil {
-		t.fault = f
+		t.fault = r.blamed(f, p)
 	}
 	t.remote = max(t.remote, remote)
 	t.left -= n

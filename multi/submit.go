@@ -24,6 +24,9 @@ type submission struct {
 	view   *view
 	buffer *segment.Buffer // that the last request lay in
 	lease  mem.Lease       // one holder of the region that the last request lay in
+	asked  *segment.Buffer // of which served says whether the path of this plan reaches it
+	over   *plan
+	served bool
 
 	ctx  context.Context
 	wait bool
@@ -236,16 +239,26 @@ func (s *submission) prepare(t *task) (*plan, *xfer.Fault) {
 		}
 		s.target, s.peer, s.view, s.buffer = r.Target, p, p.current(), nil
 	}
-	switch {
-	case r.Op > xfer.Write:
-		return nil, badOp(r.Op)
-	case r.Len > xfer.MaxLength || r.Remote > math.MaxUint64-r.Len || uint64(r.Local) > math.MaxUint64-r.Len:
-		return nil, &xfer.Fault{Code: xfer.InvalidArgument, Stage: xfer.StageArgument, Peer: s.peer.name,
-			Detail: fmt.Sprintf("local %#x or remote %#x + %d leaves the address space", uint64(r.Local), r.Remote, r.Len)}
+	if f := checkRange(s.peer, r); f != nil {
+		return nil, f
 	}
 	t.plan = s.peer.plan(s.view, question(r))
 	return t.plan, t.plan.fault
 }
+
+// checkRange refuses what no transport and no memory could serve.
+func checkRange(p *peer, r *xfer.Request) *xfer.Fault {
+	switch {
+	case r.Op > xfer.Write:
+		return badOp(r.Op)
+	case r.Len > xfer.MaxLength || r.Remote > math.MaxUint64-r.Len || uint64(r.Local) > math.MaxUint64-r.Len:
+		return &xfer.Fault{Code: xfer.InvalidArgument, Stage: xfer.StageArgument, Peer: p.name,
+			Detail: fmt.Sprintf("local %#x or remote %#x + %d leaves the address space", uint64(r.Local), r.Remote, r.Len)}
+	}
+	return nil
+}
+
+const nextLocal = "register the local buffer before the transfer"
 
 func asFault(err error) *xfer.Fault {
 	if f, ok := err.(*xfer.Fault); ok {
@@ -264,8 +277,7 @@ func (s *submission) cut(t *task) *xfer.Fault {
 		lease, off, n, ok := s.acquire(local, left)
 		if !ok {
 			return &xfer.Fault{Code: xfer.AddressNotRegistered, Stage: xfer.StageArgument, Peer: s.peer.name,
-				Detail: fmt.Sprintf("local memory %#x + %d is not registered", uint64(local), left),
-				Next:   "register the local buffer before the transfer"}
+				Detail: fmt.Sprintf("local memory %#x + %d is not registered", uint64(local), left), Next: nextLocal}
 		}
 		queue, n := s.classify(t, remote, n)
 		*p = piece{task: t, local: lease, queue: queue, off: off, remote: remote, len: n}
@@ -296,7 +308,7 @@ func (s *submission) acquire(a xfer.Addr, n uint64) (lease mem.Lease, off, have 
 }
 
 // classify finds the queue for n bytes at remote, and how many of them belong there. Memory in no
-// published buffer is suspect: the peer may reject it.
+// published buffer, or in one that the peer serves over other protocols only, is suspect: the peer may reject it.
 func (s *submission) classify(t *task, remote, n uint64) (transport.Queue, uint64) {
 	if s.buffer == nil || remote < s.buffer.Addr || remote-s.buffer.Addr >= s.buffer.Len {
 		s.buffer = s.view.desc.Find(remote)
@@ -306,6 +318,13 @@ func (s *submission) classify(t *task, remote, n uint64) (transport.Queue, uint6
 		return transport.Suspect, min(n, s.view.desc.Gap(remote))
 	}
 	n = min(n, s.buffer.Len-(remote-s.buffer.Addr))
+	if s.buffer != s.asked || t.plan != s.over {
+		s.asked, s.over = s.buffer, t.plan
+		s.served = served(s.view.desc, s.buffer, t.plan.path)
+	}
+	if !s.served {
+		return transport.Suspect, n
+	}
 	if t.req.Len <= transport.SmallLimit {
 		return transport.Small, n
 	}

@@ -211,9 +211,10 @@ func TestNoRouteListsAllReasons(t *testing.T) {
 	}
 	q := b.Report().Requests[0]
 	same(t, "rejections of the report", q.Rejected, []Rejection{
-		{Path: "full", Reasons: []transport.Reason{{Code: "device", Want: "mlx5_0", Have: "none"}, {Code: "link", Want: "up", Have: "down"}}},
-		{Path: "reader", Reasons: []transport.Reason{{Code: "operation", Want: "write", Have: "not offered by reader"}}},
-		{Path: "rdma", Reasons: []transport.Reason{{Code: "installed", Want: "rdma", Have: "librdma.so not found"}}},
+		{Path: "full", Reasons: []transport.Reason{{Code: "device", Want: "mlx5_0", Have: "none", Side: xfer.SideHere}, {Code: "link", Want: "up", Have: "down", Side: xfer.SideHere}}},
+		{Path: "reader", Reasons: []transport.Reason{{Code: "operation", Want: "write", Have: "not offered by reader", Side: xfer.SideCaller}}},
+		{Path: "rdma", Reasons: []transport.Reason{{Code: "installed", Want: "rdma", Have: "librdma.so not found",
+			Side: xfer.SideHere, Next: "run moonpath info to see what the transport needs on this host"}}},
 	})
 	if q.Error != f.Error() || q.State != "failed" || q.Path != "" {
 		t.Errorf("reported as %+v", q)
@@ -310,4 +311,19 @@ func TestEachFaultNamesItsPeer(t *testing.T) {
 		t.Errorf("%d accepted, %v; want the peer one in the error", n, err)
 	}
 	path.StepAll()
+}
+
+// What a transport lacks on this host is this engine's business, although the peer offers the transport.
+func TestMissingLibraryIsThisEnginesBusiness(t *testing.T) {
+	r := newRig(t)
+	to := r.open("peer", []string{"rdma"})
+	b := r.batch(1)
+	r.submit(b, writes(to, r.memory(16), 1, 16)...)
+	f := r.fault(b, 0)
+	d, err := r.Explain(to, xfer.Write, 16, xfer.NoPin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "side and next step", []string{string(f.Side), f.Next}, []string{"here", "run moonpath info to see what the transport needs on this host"})
+	same(t, "explained", []string{string(d.Side), d.Next}, []string{string(f.Side), f.Next})
 }

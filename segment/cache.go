@@ -24,6 +24,9 @@ type Peer struct {
 	last    *fetch     // that is over, or nil
 	fetches uint64     // begun
 	fetched time.Time
+
+	answered time.Time // when a lookup last succeeded
+	failure  error     // of the newest lookup that says something about the owner
 }
 
 // fetch is a lookup that several callers wait for.
@@ -31,6 +34,11 @@ type fetch struct {
 	number uint64 // from 1
 	done   chan struct{}
 	err    error
+}
+
+// abandoned reports whether the caller who led the lookup gave it up: then it says nothing about the peer.
+func (f *fetch) abandoned() bool {
+	return errors.Is(f.err, xfer.Interrupted) || errors.Is(f.err, xfer.Deadline)
 }
 
 // Desc returns the newest description.
@@ -43,8 +51,7 @@ func (p *Peer) Refresh(ctx context.Context) (*Desc, error) {
 	p.mu.Lock()
 	before := p.fetches
 	for {
-		// A lookup that was given up by the caller who led it says nothing about the peer.
-		if f := p.last; f != nil && f.number > before && !errors.Is(f.err, xfer.Interrupted) && !errors.Is(f.err, xfer.Deadline) {
+		if f := p.last; f != nil && f.number > before && !f.abandoned() {
 			p.mu.Unlock()
 			return p.desc.Load(), f.err
 		}
@@ -72,6 +79,12 @@ func (p *Peer) lead(ctx context.Context) (*Desc, error) {
 	p.mu.Lock()
 	p.fetch, p.last = nil, f
 	p.fetched = time.Now()
+	switch {
+	case f.err == nil:
+		p.answered, p.failure = p.fetched, nil
+	case !f.abandoned():
+		p.failure = f.err
+	}
 	p.mu.Unlock()
 	close(f.done)
 	return p.desc.Load(), f.err
@@ -91,6 +104,14 @@ func (p *Peer) Age() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return time.Since(p.fetched)
+}
+
+// Answered returns when the owner last answered with a description, and the error of the newest lookup that is over if
+// that one was not answered. One that its caller gave up is no answer and no error.
+func (p *Peer) Answered() (last time.Time, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.answered, p.failure
 }
 
 func (p *Peer) lookup(ctx context.Context) error {

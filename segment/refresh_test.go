@@ -144,3 +144,32 @@ func refreshEndsWithItsOwnContext(t *testing.T) {
 		}
 	}
 }
+
+// A peer that did not answer is told from one that nobody waited for.
+func TestAnsweredTellsSilenceFromImpatience(t *testing.T) {
+	dir := newListed()
+	p := open(t, segment.NewCache(dir), "a")
+	opened, err := p.Answered()
+	if err != nil || opened.IsZero() {
+		t.Fatalf("after opening: %v, %v", opened, err)
+	}
+	for _, c := range []struct {
+		name  string
+		err   error // of the lookup
+		want  xfer.Code
+		later bool // than the answer before
+	}{
+		{"no answer", &xfer.Fault{Code: xfer.Socket, Stage: xfer.StageResolve, Detail: "cannot connect"}, xfer.Socket, false},
+		{"given up", &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageResolve, Detail: "given up"}, xfer.Socket, false},
+		{"answered", nil, xfer.OK, true},
+		{"out of time", &xfer.Fault{Code: xfer.Deadline, Stage: xfer.StageResolve, Detail: "given up"}, xfer.OK, false},
+	} {
+		before, _ := p.Answered()
+		dir.err = c.err
+		_, _ = p.Refresh(t.Context())
+		last, err := p.Answered()
+		if xfer.CodeOf(err) != c.want || last.After(before) != c.later {
+			t.Errorf("%s: %v, later: %v; want %s, %v", c.name, err, last.After(before), c.want.Name(), c.later)
+		}
+	}
+}

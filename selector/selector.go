@@ -62,6 +62,11 @@ type Decision struct {
 	Gen    uint64      `json:"generation"`
 	Chosen int         `json:"chosen"` // index into Rows; -1: none
 	Rows   []Explained `json:"rows"`
+	// Side has to change something, and Next says what, before any row can be used; both are empty where one is chosen.
+	Side xfer.Side `json:"side,omitempty"`
+	Next string    `json:"next,omitempty"`
+	// Doubts speak against the request whichever path it takes; only the explanation of a whole request has them.
+	Doubts []transport.Reason `json:"doubts,omitempty"`
 }
 
 // Explained is one row of a Decision.
@@ -114,16 +119,16 @@ func (r *Row) usable(q Question) bool {
 func (r *Row) reasons(v *View, q Question) []transport.Reason {
 	all := slices.Clone(r.Offer.Refused)
 	if q.Pin != xfer.NoPin && q.Pin != r.Pin {
-		all = append(all, transport.Reason{Code: "pin", Want: v.pinName(q.Pin), Have: r.Path})
+		all = append(all, transport.Reason{Code: "pin", Want: v.pinName(q.Pin), Have: r.Path, Side: xfer.SideCaller})
 	}
 	if len(r.Offer.Refused) > 0 {
 		return all
 	}
 	if !r.Offer.Ops.Has(q.Op) {
-		all = append(all, transport.Reason{Code: "operation", Want: q.Op.String(), Have: "not offered by " + r.Path})
+		all = append(all, transport.Reason{Code: "operation", Want: q.Op.String(), Have: "not offered by " + r.Path, Side: xfer.SideCaller})
 	}
 	if !r.Offer.Serves(q.Kind) {
-		all = append(all, transport.Reason{Code: "memory", Want: q.Kind.String(), Have: "not served by " + r.Path})
+		all = append(all, transport.Reason{Code: "memory", Want: q.Kind.String(), Have: "not served by " + r.Path, Side: xfer.SideCaller})
 	}
 	return all
 }

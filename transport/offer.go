@@ -45,11 +45,14 @@ func (c Cost) Of(n uint64) time.Duration {
 	return time.Duration(t)
 }
 
-// Reason says why something is not usable: Code "boot-id" wants "91c4…", has "07be…".
+// Reason says why something is not usable: Code "boot-id" wants "91c4…", has "07be…". A transport may leave Side and
+// Next to the engine, which knows them by the code.
 type Reason struct {
-	Code string `json:"code"`
-	Want string `json:"want"`
-	Have string `json:"have"`
+	Code string    `json:"code"`
+	Want string    `json:"want"`
+	Have string    `json:"have"`
+	Side xfer.Side `json:"side,omitempty"` // who would have to change something
+	Next string    `json:"next,omitempty"` // what, in words
 }
 
 // String returns the reason in one line.

@@ -43,35 +43,36 @@ type codeRow struct {
 	code Code
 	name string
 	text string
+	side Side
 	next string
 }
 
 var codeRows = []codeRow{
-	{OK, "OK", "success", "nothing to do"},
-	{InvalidArgument, "InvalidArgument", "invalid argument", "correct the argument that the message names"},
-	{TooManyRequests, "TooManyRequests", "more requests than the batch or the queue has room for", "allocate a larger batch, or wait until tasks end and submit again"},
-	{AddressNotRegistered, "AddressNotRegistered", "address is not registered", "register the memory first; moonpath segment NAME lists what a peer has registered"},
-	{BatchBusy, "BatchBusy", "batch has unfinished tasks", "wait for the batch before freeing or resetting it"},
-	{DeviceNotFound, "DeviceNotFound", "device not found", "run moonpath info to see which devices were found"},
-	{AddressOverlapped, "AddressOverlapped", "memory overlaps a registration", "unregister the older registration first, or register disjoint ranges"},
-	{NotSupportedTransport, "NotSupportedTransport", "no usable transport", "run moonpath explain --segment NAME to see why each transport was rejected"},
-	{DNS, "DNS", "name resolution failed", "check the host part of the segment name"},
-	{Socket, "Socket", "network input or output failed", "check that the peer is running and reachable: moonpath probe NAME"},
-	{MalformedJSON, "MalformedJSON", "peer answered with malformed JSON", "check that the port belongs to a Mooncake or moonpath engine"},
-	{RejectHandshake, "RejectHandshake", "peer rejected the handshake", "read the peer's message; its log says more"},
-	{Metadata, "Metadata", "segment descriptor not available", "check the segment name and that its owner is running: moonpath segment NAME"},
-	{Endpoint, "Endpoint", "endpoint failed", "open the segment again"},
-	{Context, "Context", "transport context failed", "run moonpath info to see the state of the transports"},
-	{Numa, "Numa", "NUMA operation failed", "check the location of the memory"},
-	{Clock, "Clock", "clock or waiting failed", "try again"},
-	{Memory, "Memory", "memory operation failed", "check the memory limits of the process (ulimit -a)"},
-	{NotImplemented, "NotImplemented", "not implemented", "run moonpath info to see what this version offers"},
-	{Closed, "Closed", "used after close", "open a new engine, batch or segment"},
-	{Interrupted, "Interrupted", "interrupted by the caller", "the caller's context ended; give it more time if that was not meant"},
-	{Deadline, "Deadline", "time limit ran out", "check whether the peer is frozen or cut off: moonpath probe NAME"},
-	{Refused, "Refused", "peer refused the request", "compare address and length with moonpath segment NAME; the memory may have been unregistered or may not be remotely accessible"},
-	{WrongPeer, "WrongPeer", "another process answers at the peer's port", "the peer was restarted or replaced; open the segment again"},
-	{BadProtocol, "BadProtocol", "peer broke the protocol", "check the peer's version with moonpath segment NAME"},
+	{OK, "OK", "success", "", "nothing to do"},
+	{InvalidArgument, "InvalidArgument", "invalid argument", SideCaller, "correct the argument that the message names"},
+	{TooManyRequests, "TooManyRequests", "more requests than the batch or the queue has room for", SideCaller, "allocate a larger batch, or wait until tasks end and submit again"},
+	{AddressNotRegistered, "AddressNotRegistered", "address is not registered", SideCaller, "register the memory first; moonpath segment NAME lists what a peer has registered"},
+	{BatchBusy, "BatchBusy", "batch has unfinished tasks", SideCaller, "wait for the batch before freeing or resetting it"},
+	{DeviceNotFound, "DeviceNotFound", "device not found", SideHere, "run moonpath info to see which devices were found"},
+	{AddressOverlapped, "AddressOverlapped", "memory overlaps a registration", SideCaller, "unregister the older registration first, or register disjoint ranges"},
+	{NotSupportedTransport, "NotSupportedTransport", "no usable transport", SideHere, "run moonpath explain --segment NAME to see why each transport was rejected"},
+	{DNS, "DNS", "name resolution failed", SideCaller, "check the host part of the segment name"},
+	{Socket, "Socket", "network input or output failed", SideNetwork, "check that the peer is running and reachable: moonpath probe NAME"},
+	{MalformedJSON, "MalformedJSON", "peer answered with malformed JSON", SideCaller, "check that the port belongs to a Mooncake or moonpath engine"},
+	{RejectHandshake, "RejectHandshake", "peer rejected the handshake", SidePeer, "read the peer's message; its log says more"},
+	{Metadata, "Metadata", "segment descriptor not available", SidePeer, "check the segment name and that its owner is running: moonpath segment NAME"},
+	{Endpoint, "Endpoint", "endpoint failed", SideMetadata, "open the segment again"},
+	{Context, "Context", "transport context failed", SideHere, "run moonpath info to see the state of the transports"},
+	{Numa, "Numa", "NUMA operation failed", SideHere, "check the location of the memory"},
+	{Clock, "Clock", "clock or waiting failed", SideHere, "try again"},
+	{Memory, "Memory", "memory operation failed", SideHere, "check the memory limits of the process (ulimit -a)"},
+	{NotImplemented, "NotImplemented", "not implemented", SideHere, "run moonpath info to see what this version offers"},
+	{Closed, "Closed", "used after close", SideCaller, "open a new engine, batch or segment"},
+	{Interrupted, "Interrupted", "interrupted by the caller", SideCaller, "the caller's context ended; give it more time if that was not meant"},
+	{Deadline, "Deadline", "time limit ran out", SidePeer, "check whether the peer is frozen or cut off: moonpath probe NAME"},
+	{Refused, "Refused", "peer refused the request", SideCaller, "compare address and length with moonpath segment NAME; the memory may have been unregistered or may not be remotely accessible"},
+	{WrongPeer, "WrongPeer", "another process answers at the peer's port", SideMetadata, "the peer was restarted or replaced; open the segment again"},
+	{BadProtocol, "BadProtocol", "peer broke the protocol", SidePeer, "check the peer's version with moonpath segment NAME"},
 }
 
 func (c Code) row() *codeRow {

@@ -62,6 +62,9 @@ func TestR_OBS_2_EveryCodeCarriesMeaningAndNextStep(t *testing.T) {
 		if c.Next() == "" || c.Next() == Code(-1).Next() {
 			t.Errorf("%s: next step is %q", c.Name(), c.Next())
 		}
+		if known := slices.Contains(Sides(), c.Side()); known != (c != OK) {
+			t.Errorf("%s: the side that has to change something is %q", c.Name(), c.Side())
+		}
 		for _, part := range []string{c.Error(), c.Next()} {
 			if strings.ContainsAny(part, "|\n") || strings.TrimSpace(part) != part || strings.HasSuffix(part, ".") {
 				t.Errorf("%s: %q does not fit into a line or a table", c.Name(), part)
@@ -105,7 +108,7 @@ func TestEveryConstantHasARow(t *testing.T) {
 
 func TestUnknownCodeIsNamedAsSuch(t *testing.T) {
 	for _, c := range []Code{-1, 5, 9, 303, 1000, 1 << 40} {
-		if c.Name() != "Unknown" || c.Error() != "unknown code" || c.Next() != "report the number" || c.Int() != -int(c) {
+		if c.Name() != "Unknown" || c.Error() != "unknown code" || c.Next() != "report the number" || c.Side() != "" || c.Int() != -int(c) {
 			t.Errorf("code %d: %s, %q, %q, %d", int(c), c.Name(), c.Error(), c.Next(), c.Int())
 		}
 	}

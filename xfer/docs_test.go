@@ -32,20 +32,25 @@ func codesPage() string {
 		if c > 1000 {
 			table = &ours
 		}
-		fmt.Fprintf(table, "| %d | %d | `%s` | %s | %s |\n", int(c), c.Int(), c.Name(), c.Error(), c.Next())
+		fmt.Fprintf(table, "| %d | %d | `%s` | %s | %s | %s |\n", int(c), c.Int(), c.Name(), c.Error(), c.Side(), c.Next())
 	}
-	const head = "| number | int | name | meaning | next step |\n| ---: | ---: | --- | --- | --- |\n"
+	const head = "| number | int | name | meaning | side | next step |\n| ---: | ---: | --- | --- | --- | --- |\n"
 	return `<!-- Generated from package xfer: go test ./xfer -run TestGeneratedCodesPage -update -->
 
 # Error codes
 
 An error of the engine carries one of these codes: test with ` + "`errors.Is(err, xfer.BatchBusy)`" + `, or take it with
 ` + "`xfer.CodeOf(err)`" + `. The ` + "`*xfer.Fault`" + ` around it (` + "`errors.As`" + `) adds where it happened, with which peer, the
-error underneath, and a next step that may be more exact than the one here.
+error underneath with the system's error number, the side that has to change something, and a next step; the last two may
+be more exact than those here.
 
 **number** is the code, as Mooncake's Status has it. **int** is ` + "`Code.Int()`" + `: what Mooncake's functions return that answer
 with 0 or a negative number. It is the negated code, except for ` + "`NotImplemented`" + `; Mooncake itself has no such form of
 ` + "`NotSupportedTransport`" + `.
+
+**side** is who most often has to change something: the *caller* (the request, or the order of calls), *here* (this engine's
+settings, build or host), the *peer*'s deployment, the *network*, or the *metadata* (the description is not that of who
+answers). What can disagree, one by one: [disagreements](../reference/disagreements.md).
 
 ## Mooncake's
 

@@ -44,12 +44,14 @@ type Fault struct {
 	Peer   string // name of the segment or address of the peer; "" where there is none
 	Retry  Retry
 	Remote Certainty
+	Side   Side   // who has to change something; "" means that errno and code say, see MustChange
 	Detail string // what was wrong, with the offending values
 	Next   string // what the reader can do about it; "" means Code.Next
 	Cause  error  // the error underneath, or nil
 }
 
-// Error returns one line: stage, path, peer, meaning, detail, cause and the next step.
+// Error returns one line: stage, path, peer, meaning, detail, cause, code, error number, the side that has to change
+// something, and the next step.
 func (f *Fault) Error() string {
 	var b strings.Builder
 	b.WriteString(string(f.Stage))
@@ -69,7 +71,14 @@ func (f *Fault) Error() string {
 	if f.Remote == Unknown {
 		b.WriteString(" (remote state unknown)")
 	}
-	b.WriteString(" (code " + strconv.Itoa(int(f.Code)) + "; next: " + f.NextStep() + ")")
+	b.WriteString(" (code " + strconv.Itoa(int(f.Code)))
+	if errno := f.Errno(); errno != 0 {
+		b.WriteString("; errno " + strconv.Itoa(int(errno)))
+	}
+	if side := f.MustChange(); side != "" {
+		b.WriteString("; side: " + string(side))
+	}
+	b.WriteString("; next: " + f.NextStep() + ")")
 	return b.String()
 }
 

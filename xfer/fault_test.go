@@ -21,27 +21,27 @@ func TestR_OBS_2_FaultSaysWhereWithWhomWhyAndWhatNext(t *testing.T) {
 			"everything",
 			Fault{Code: Socket, Stage: StageDial, Path: "tcp", Peer: "node1:12001", Remote: Unknown, Detail: "port 15001", Next: "start it", Cause: refused},
 			"dial over tcp to node1:12001: network input or output failed: port 15001: dial tcp: connect: connection refused" +
-				" (remote state unknown) (code 102; next: start it)",
+				" (remote state unknown) (code 102; errno 111; side: peer; next: start it)",
 		},
 		{
 			"only what must be",
 			Fault{Code: BatchBusy, Stage: StageArgument},
-			"argument: batch has unfinished tasks (code 4; next: wait for the batch before freeing or resetting it)",
+			"argument: batch has unfinished tasks (code 4; side: caller; next: wait for the batch before freeing or resetting it)",
 		},
 		{
 			"path without peer",
 			Fault{Code: Closed, Stage: StageClose, Path: "rdma mlx5_0", Next: "stop"},
-			"close over rdma mlx5_0: used after close (code 1001; next: stop)",
+			"close over rdma mlx5_0: used after close (code 1001; side: caller; next: stop)",
 		},
 		{
 			"peer without path",
 			Fault{Code: Metadata, Stage: StageResolve, Peer: "node2", Cause: io.ErrUnexpectedEOF, Next: "wait"},
-			"resolve to node2: segment descriptor not available: unexpected EOF (code 200; next: wait)",
+			"resolve to node2: segment descriptor not available: unexpected EOF (code 200; side: peer; next: wait)",
 		},
 		{
 			"an unconfirmed write is no unknown one",
-			Fault{Code: Deadline, Stage: StageComplete, Remote: Unconfirmed, Detail: "60s", Next: "wait"},
-			"complete: time limit ran out: 60s (code 1003; next: wait)",
+			Fault{Code: Deadline, Stage: StageComplete, Remote: Unconfirmed, Side: SideNetwork, Detail: "60s", Next: "wait"},
+			"complete: time limit ran out: 60s (code 1003; side: network; next: wait)",
 		},
 		{
 			"unknown code",
@@ -101,6 +101,26 @@ func TestErrnoDigsThroughWrapping(t *testing.T) {
 	} {
 		if got := (&Fault{Code: Context, Cause: tc.cause}).Errno(); got != tc.want {
 			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestTheSideIsTheMostExactThatIsKnown(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		fault Fault
+		want  Side
+	}{
+		{"set by who knows", Fault{Code: Socket, Side: SideHere, Cause: syscall.ECONNREFUSED}, SideHere},
+		{"nobody listens", Fault{Code: Socket, Cause: syscall.ECONNREFUSED}, SidePeer},
+		{"no route", Fault{Code: Socket, Cause: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}, SideNetwork},
+		{"out of files", Fault{Code: Socket, Cause: syscall.EMFILE}, SideHere},
+		{"an errno that says nothing", Fault{Code: Socket, Cause: syscall.EINVAL}, SideNetwork},
+		{"only the code", Fault{Code: WrongPeer}, SideMetadata},
+		{"unknown code", Fault{Code: 5}, ""},
+	} {
+		if got := tc.fault.MustChange(); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
 }

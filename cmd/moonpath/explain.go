@@ -16,13 +16,15 @@ type explainCmd struct {
 	Peer      peerFlags `embed:""`
 	Op        opFlag    `name:"op" default:"write" help:"Operation: read or write."`
 	Size      sizeFlag  `name:"size" default:"1MiB" help:"Length of the request."`
+	Addr      *addrFlag `name:"addr" placeholder:"ADDR" help:"Ask about this address in the peer's memory, too."`
 	Transport string    `name:"transport" placeholder:"NAME" help:"Ask for a request that insists on this transport."`
 }
 
 // Help is the part of the help that examples need.
 func (*explainCmd) Help() string {
 	return `Asks the code that also decides for real requests, and moves nothing. Paths are listed with their predicted
-time, or with each reason against them: what it would take, and what is there.
+time, or with each reason against them: what it would take, what is there, and which side would have to change
+something: the caller, this engine (here), the peer, the network, or the metadata.
 
 Exits with 4 if no transport can be used.
 
@@ -39,7 +41,7 @@ func (c *explainCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		d, err := p.engine.Explain(p.id, moonpath.Op(c.Op), uint64(c.Size), pin)
+		d, err := c.ask(p, pin)
 		if err != nil {
 			return err
 		}
@@ -48,13 +50,20 @@ func (c *explainCmd) Run(a *app) error {
 		}
 		if d.Chosen < 0 {
 			return &toolError{
-				exit: exitNoTransport, code: xfer.NotSupportedTransport, stage: xfer.StageSelect, peer: p.name,
-				detail: "no transport can be used for this request",
-				next:   "remove one of the reasons above; moonpath info shows the state of every transport",
+				exit: exitNoTransport, code: xfer.NotSupportedTransport, stage: xfer.StageSelect, peer: p.name, side: d.Side,
+				detail: "no transport can be used for this request, for the reasons above",
+				next:   d.Next,
 			}
 		}
 		return nil
 	})
+}
+
+func (c *explainCmd) ask(p *peer, pin moonpath.Pin) (*selector.Decision, error) {
+	if c.Addr == nil {
+		return p.engine.Explain(p.id, moonpath.Op(c.Op), uint64(c.Size), pin)
+	}
+	return p.engine.ExplainRequest(moonpath.Request{Op: moonpath.Op(c.Op), Pin: pin, Len: uint64(c.Size), Target: p.id, Remote: uint64(*c.Addr)})
 }
 
 func (c *explainCmd) text(w io.Writer, d *selector.Decision) {
@@ -78,6 +87,9 @@ func decisionText(w io.Writer, d *selector.Decision, indent string) {
 			fmt.Fprintf(w, "%srejected\t%s\t%s\n", indent, name, reasons(r.Rejected))
 		}
 	}
+	for _, r := range d.Doubts {
+		fmt.Fprintf(w, "%sdoubtful\tmemory\t%s; %s\n", indent, reasons([]transport.Reason{r}), r.Next)
+	}
 }
 
 func costText(r selector.Explained) string {
@@ -88,6 +100,9 @@ func reasons(rs []transport.Reason) string {
 	texts := make([]string, len(rs))
 	for i, r := range rs {
 		texts[i] = r.String()
+		if r.Side != "" {
+			texts[i] += " (side: " + string(r.Side) + ")"
+		}
 	}
 	return strings.Join(texts, "; ")
 }

@@ -18,6 +18,7 @@ type toolError struct {
 	name   string    // for scripts; "" means the code's name
 	stage  xfer.Stage
 	peer   string
+	side   xfer.Side // "" means that cause or code say
 	detail string
 	next   string
 	cause  error
@@ -89,6 +90,9 @@ type failure struct {
 	Stage  string `json:"stage"`
 	Path   string `json:"path"`
 	Peer   string `json:"peer"`
+	Errno  int    `json:"errno"` // of the system; 0 where none is underneath
+	Side   string `json:"side"`  // who has to change something
+	Remote string `json:"remote"`
 	Detail string `json:"detail"`
 	Next   string `json:"next"`
 }
@@ -102,7 +106,7 @@ func describe(err error) failure {
 	case errors.As(err, &own):
 		f := failure{
 			Exit: own.exit, Code: int(own.code), Name: own.name, Stage: string(own.stage), Peer: own.peer,
-			Detail: own.detail, Next: own.next,
+			Errno: errno(err), Side: string(own.sideToChange()), Remote: remote(fault), Detail: own.detail, Next: own.next,
 		}
 		if own.cause != nil {
 			f.Detail += ": " + own.cause.Error()
@@ -114,14 +118,38 @@ func describe(err error) failure {
 	case fault != nil:
 		return failure{
 			Exit: exitOf(err), Code: int(fault.Code), Name: fault.Code.Name(), Stage: string(fault.Stage),
-			Path: fault.Path, Peer: fault.Peer, Detail: faultDetail(fault), Next: fault.NextStep(),
+			Path: fault.Path, Peer: fault.Peer, Errno: errno(err), Side: string(fault.MustChange()), Remote: remote(fault), Detail: faultDetail(fault), Next: fault.NextStep(),
 		}
 	}
-	f := failure{Exit: exitOf(err), Name: "Unknown", Detail: err.Error(), Next: nextStep(err)}
+	f := failure{Exit: exitOf(err), Name: "Unknown", Errno: errno(err), Side: string(xfer.SideHere), Remote: remote(nil), Detail: err.Error(), Next: nextStep(err)}
 	if f.Exit == exitUsage {
-		f.Code, f.Name, f.Stage = int(xfer.InvalidArgument), xfer.InvalidArgument.Name(), string(xfer.StageArgument)
+		f.Code, f.Name, f.Stage, f.Side = int(xfer.InvalidArgument), xfer.InvalidArgument.Name(), string(xfer.StageArgument), string(xfer.SideCaller)
 	}
 	return f
+}
+
+// sideToChange is that of the code; files and signals are the caller's.
+func (e *toolError) sideToChange() xfer.Side {
+	var fault *xfer.Fault
+	switch {
+	case errors.As(e.cause, &fault):
+		return fault.MustChange()
+	case e.side != "":
+		return e.side
+	case e.code != 0:
+		return e.code.Side()
+	}
+	return xfer.SideCaller
+}
+
+// errno digs the system's error number out of any error.
+func errno(err error) int { return int((&xfer.Fault{Cause: err}).Errno()) }
+
+func remote(f *xfer.Fault) string {
+	if f == nil {
+		return xfer.Confirmed.String()
+	}
+	return f.Remote.String()
 }
 
 func faultDetail(f *xfer.Fault) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,7 +29,7 @@ func TestEveryErrorGivesTheNextStepOnce(t *testing.T) {
 			t.Errorf("%q gives %d next steps, or not at its end", text, n)
 		}
 		f := describe(err)
-		if f.Next == "" || f.Name == "" || f.Detail == "" || f.Exit == exitOK {
+		if f.Next == "" || f.Name == "" || f.Detail == "" || f.Side == "" || f.Remote == "" || f.Exit == exitOK {
 			t.Errorf("for scripts, %q lacks something: %+v", text, f)
 		}
 		if strings.Contains(f.Detail, "next: ") {
@@ -39,11 +40,11 @@ func TestEveryErrorGivesTheNextStepOnce(t *testing.T) {
 
 func TestFailureForScripts(t *testing.T) {
 	err := fmt.Errorf("while writing: %w", &xfer.Fault{
-		Code: xfer.Refused, Stage: xfer.StageComplete, Path: "tcp", Peer: "p:1", Detail: "address 0x10", Cause: errors.New("status 1"), Next: "look",
+		Code: xfer.Refused, Stage: xfer.StageComplete, Path: "tcp", Peer: "p:1", Detail: "address 0x10", Cause: syscall.ECONNRESET, Remote: xfer.Unknown, Next: "look",
 	})
 	want := failure{
 		Exit: exitRefused, Code: int(xfer.Refused), Name: "Refused", Stage: "complete", Path: "tcp", Peer: "p:1",
-		Detail: "peer refused the request: address 0x10: status 1", Next: "look",
+		Errno: 104, Side: "peer", Remote: "unknown", Detail: "peer refused the request: address 0x10: connection reset by peer", Next: "look",
 	}
 	if diff := cmp.Diff(want, describe(err)); diff != "" {
 		t.Error(diff)
@@ -52,7 +53,7 @@ func TestFailureForScripts(t *testing.T) {
 	if err := writeJSON(&out, map[string]failure{"error": want}); err != nil {
 		t.Fatal(err)
 	}
-	const text = `{"error":{"exit":5,"code":1004,"name":"Refused","stage":"complete","path":"tcp","peer":"p:1","detail":"peer refused the request: address 0x10: status 1","next":"look"}}` + "\n"
+	const text = `{"error":{"exit":5,"code":1004,"name":"Refused","stage":"complete","path":"tcp","peer":"p:1","errno":104,"side":"peer","remote":"unknown","detail":"peer refused the request: address 0x10: connection reset by peer","next":"look"}}` + "\n"
 	if diff := cmp.Diff(text, out.String()); diff != "" {
 		t.Error(diff)
 	}
