@@ -141,8 +141,8 @@ func requireFault(t testing.TB, err error, code moonpath.Code) {
 		t.Errorf("%v is no *Fault", err)
 	case !errors.Is(err, code) || xfer.CodeOf(err) != code:
 		t.Errorf("code %v, want %v, of: %v", xfer.CodeOf(err), code, err)
-	case f.Stage == "" || f.NextStep() == "":
-		t.Errorf("no stage or no next step: %v", err)
+	case f.Stage == "" || f.MustChange() == "" || f.NextStep() == "":
+		t.Errorf("no stage, no side that has to change something, or no next step: %v", err)
 	case f.Detail == "" && f.Cause == nil:
 		t.Errorf("nothing says what was wrong: %v", err)
 	}

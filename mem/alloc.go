@@ -77,5 +77,9 @@ func (m *Mapping) Free() error {
 		return nil
 	}
 	m.bytes = nil
-	return unix.Munmap(b)
+	if err := unix.Munmap(b); err != nil {
+		return &xfer.Fault{Code: xfer.Memory, Stage: xfer.StageClose, Cause: err, Detail: fmt.Sprintf("unmapping %d bytes at %#x", len(b), AddrOf(b)),
+			Next: "the memory stays mapped until the process ends"}
+	}
+	return nil
 }

@@ -74,23 +74,23 @@ const maxReasons = 16
 
 // noRoute is one error with all reasons. Side and next step are those of the path that is nearest to being usable.
 func noRoute(name string, d *selector.Decision) *xfer.Fault {
-	f := &xfer.Fault{Code: xfer.NotSupportedTransport, Stage: xfer.StageSelect, Path: d.Pin, Peer: name}
+	if len(d.Rows) == 0 {
+		return &xfer.Fault{Code: xfer.NotSupportedTransport, Stage: xfer.StageSelect, Path: d.Pin, Peer: name, Side: xfer.SideHere,
+			Detail: "no transport is installed and the peer offers none"}
+	}
+	text := ""
 	for i, r := range d.Rows {
 		if i == maxReasons {
-			f.Detail += "; and more"
+			text += "; and more"
 			break
 		}
 		if i > 0 {
-			f.Detail += "; "
+			text += "; "
 		}
-		f.Detail += rejectedText(r)
+		text += rejectedText(r)
 	}
-	if len(d.Rows) == 0 {
-		f.Detail, f.Side = "no transport is installed and the peer offers none", xfer.SideHere
-		return f
-	}
-	f.Side, f.Next = toChange(d)
-	return f
+	side, next := toChange(d)
+	return &xfer.Fault{Code: xfer.NotSupportedTransport, Stage: xfer.StageSelect, Path: d.Pin, Peer: name, Side: side, Detail: text, Next: next}
 }
 
 func rejectedText(r selector.Explained) string {

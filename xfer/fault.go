@@ -99,9 +99,12 @@ func (f *Fault) NextStep() string {
 }
 
 // Errno returns the system's error number underneath, or 0.
-func (f *Fault) Errno() syscall.Errno {
+func (f *Fault) Errno() syscall.Errno { return ErrnoOf(f.Cause) }
+
+// ErrnoOf returns the system's error number that err carries, or 0.
+func ErrnoOf(err error) syscall.Errno {
 	var e syscall.Errno
-	if errors.As(f.Cause, &e) {
+	if errors.As(err, &e) {
 		return e
 	}
 	return 0

@@ -106,7 +106,7 @@ func describe(err error) failure {
 	case errors.As(err, &own):
 		f := failure{
 			Exit: own.exit, Code: int(own.code), Name: own.name, Stage: string(own.stage), Peer: own.peer,
-			Errno: errno(err), Side: string(own.sideToChange()), Remote: remote(fault), Detail: own.detail, Next: own.next,
+			Errno: int(xfer.ErrnoOf(err)), Side: string(own.sideToChange()), Remote: remote(fault), Detail: own.detail, Next: own.next,
 		}
 		if own.cause != nil {
 			f.Detail += ": " + own.cause.Error()
@@ -118,10 +118,10 @@ func describe(err error) failure {
 	case fault != nil:
 		return failure{
 			Exit: exitOf(err), Code: int(fault.Code), Name: fault.Code.Name(), Stage: string(fault.Stage),
-			Path: fault.Path, Peer: fault.Peer, Errno: errno(err), Side: string(fault.MustChange()), Remote: remote(fault), Detail: faultDetail(fault), Next: fault.NextStep(),
+			Path: fault.Path, Peer: fault.Peer, Errno: int(xfer.ErrnoOf(err)), Side: string(fault.MustChange()), Remote: remote(fault), Detail: faultDetail(fault), Next: fault.NextStep(),
 		}
 	}
-	f := failure{Exit: exitOf(err), Name: "Unknown", Errno: errno(err), Side: string(xfer.SideHere), Remote: remote(nil), Detail: err.Error(), Next: nextStep(err)}
+	f := failure{Exit: exitOf(err), Name: "Unknown", Errno: int(xfer.ErrnoOf(err)), Side: string(xfer.SideHere), Remote: remote(nil), Detail: err.Error(), Next: nextStep(err)}
 	if f.Exit == exitUsage {
 		f.Code, f.Name, f.Stage, f.Side = int(xfer.InvalidArgument), xfer.InvalidArgument.Name(), string(xfer.StageArgument), string(xfer.SideCaller)
 	}
@@ -141,9 +141,6 @@ func (e *toolError) sideToChange() xfer.Side {
 	}
 	return xfer.SideCaller
 }
-
-// errno digs the system's error number out of any error.
-func errno(err error) int { return int((&xfer.Fault{Cause: err}).Errno()) }
 
 func remote(f *xfer.Fault) string {
 	if f == nil {
