@@ -35,6 +35,8 @@ var edges = map[[2]string]string{
 var testEdges = map[[2]string]string{
 	{"wire/handshake", "wire/ctrlframe"}: "messages are tested inside the frames that carry them",
 	{"wire/segjson", "wire/ctrlframe"}:   "descriptors are tested inside the frames that carry them",
+
+	{"transport/transporttest", "transport/local"}: "the suite is tested with defects that are put into a whole transport",
 }
 
 // testKits help to test packages of their own row; only tests import them across it.

@@ -13,7 +13,7 @@ type arena struct {
 	name    string
 	mapping *mem.Mapping
 	region  *mem.Region
-	end     uint64 // of what is handed out
+	end     uint64 // of what is handed out and its guard
 	gaps    []span // guarded bytes around what is handed out
 }
 
@@ -47,14 +47,15 @@ func (x *rig) memory(name string, e *End, n uint64, remote bool) *arena {
 }
 
 // lose makes the memory inaccessible, as if it had been unmapped; nothing else can come to lie there.
-func (a *arena) lose() error { return unix.Mprotect(a.mapping.Bytes(), unix.PROT_NONE) }
+func (a *arena) lose() error { return unix.Mprotect(a.region.Bytes(), unix.PROT_NONE) }
 
-// place hands out n bytes that start skew bytes behind an aligned address.
+// place hands out n bytes that start skew bytes behind an aligned address, guarded on both sides from now on.
 func (a *arena) place(n, skew uint64) uint64 {
 	off := (a.end+gapBytes+63)&^63 + skew
 	a.guard(span{a.end, off - a.end})
-	a.end = off + n
-	if a.end+gapBytes > a.region.Len-tailBytes {
+	a.guard(span{off + n, gapBytes})
+	a.end = off + n + gapBytes
+	if a.end > a.region.Len-tailBytes {
 		panic(fmt.Sprintf("transporttest: the %s arena is too small", a.name))
 	}
 	return off
@@ -74,8 +75,12 @@ func (a *arena) guard(s span) {
 
 func (a *arena) bytes(s span) []byte { return a.region.Bytes()[s.off : s.off+s.len] }
 
-// overrun returns where a byte beside a range was changed.
+// overrun returns where a byte beside a range, or beside the region, was changed.
 func (a *arena) overrun() (off uint64, changed bool) {
+	all := a.mapping.Bytes()
+	if stained(all[:pageBytes], 0) >= 0 || stained(all[pageBytes+a.region.Len:], 0) >= 0 {
+		return a.region.Len, true
+	}
 	for _, s := range a.gaps {
 		if i := stained(a.bytes(s), guard); i >= 0 {
 			return s.off + uint64(i), true

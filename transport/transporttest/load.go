@@ -2,7 +2,10 @@ package transporttest
 
 //moonpath:goroutines
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 var load = []testCase{
 	{name: "many routes", demands: "many routes to one target work beside each other",
@@ -67,14 +70,23 @@ var load = []testCase{
 		}},
 }
 
-// again runs tasks that have ended once more, and allocates nothing.
+// again runs tasks that have ended once more, and allocates nothing. One goroutine at a time calls it.
 func (s *source) again(ks ...*task) {
 	for _, k := range ks {
 		k.cut, k.left, k.fault = 0, k.len, nil
 	}
 	s.queue(ks...)
 	s.route.Kick()
-	for _, k := range ks {
-		<-k.ended
+	if s.limit == nil {
+		s.limit = time.NewTimer(s.x.opt.Patience)
 	}
+	s.limit.Reset(s.x.opt.Patience)
+	for _, k := range ks {
+		select {
+		case <-k.ended:
+		case <-s.limit.C:
+			s.x.fatal("the %s did not end within %v", k, s.x.opt.Patience)
+		}
+	}
+	s.limit.Stop()
 }

@@ -26,8 +26,9 @@ type source struct {
 	taken  int // chunks, in all
 	state  sourceState
 
-	perTake int    // most chunks of one Take; 0 is no limit
-	onEmpty func() // called once, by a Take that found nothing, without the lock
+	limit   *time.Timer // of again
+	perTake int         // most chunks of one Take; 0 is no limit
+	onEmpty func()      // called once, by a Take that found nothing, without the lock
 }
 
 type slot struct {
