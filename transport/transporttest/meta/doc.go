@@ -16,8 +16,9 @@
 // that still fails; -meta.seed and -meta.history run them again. The same history gives the same calls in the same order;
 // how the engines' own goroutines interleave is not replayed.
 //
-// Invariants: the runner calls a System from one goroutine; every wait is bounded; a step that makes no sense in the
+// Invariants: the runner makes one call of a System at a time; every wait is bounded; a step that makes no sense in the
 // state that it meets (a batch that is gone, memory that is in use) does nothing, so that any part of a history is one.
 //
-// The package starts no goroutines.
+// Goroutines: one for each call that may be stuck, gone when the call returns. A call that never does is a violation, and its
+// goroutine and the system's memory are left behind.
 package meta

@@ -36,20 +36,20 @@ func (r *runner) judge(o *op, out outcome) error {
 	if err := r.plausible(o, &out); err != nil {
 		return err
 	}
-	buffer, shadow := r.Memory(Local, o.Local.Slot)[o.local.lo:o.local.hi], r.shadow[o.Local.Slot][o.local.lo:o.local.hi]
+	buffer := r.Memory(Local, o.Local.Slot)[o.local.lo:o.local.hi]
+	got, shadow := r.read(buffer), r.shadow[o.Local.Slot][o.local.lo:o.local.hi]
 	if o.Op == xfer.Read {
 		r.model.end(o.read)
-		if err := o.brought(&out, buffer); err != nil {
+		if err := o.brought(&out, got); err != nil {
 			return err
 		}
 	} else {
-		if !bytes.Equal(buffer, shadow) {
+		if !bytes.Equal(got, shadow) {
 			return errors.New("the buffer of a write was changed")
 		}
 		r.wrote(o, &out)
 	}
-	r.fill(buffer)
-	copy(shadow, buffer)
+	r.renew(buffer, shadow)
 	return nil
 }
 

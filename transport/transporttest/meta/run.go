@@ -1,5 +1,7 @@
 package meta
 
+//moonpath:goroutines
+
 import (
 	"bytes"
 	"context"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/xfer"
 )
 
@@ -35,6 +38,8 @@ type runner struct {
 	batches    map[int]*batch
 	frozen     bool
 	disturbed  bool // something happened to the connection
+	stuck      bool // a call has not returned
+	scratch    []byte
 }
 
 // batch is one that the history has not waited for or closed.
@@ -72,10 +77,9 @@ func (s Shape) Replay(open func() (System, error), h History) error {
 			}
 			r.registered[side] = append(r.registered[side], false)
 		}
-		r.fill(r.Memory(Local, slot))
-		r.fill(r.Memory(Remote, slot))
-		r.shadow = append(r.shadow, bytes.Clone(r.Memory(Local, slot)))
-		r.model.base = append(r.model.base, bytes.Clone(r.Memory(Remote, slot)))
+		r.shadow, r.model.base = append(r.shadow, make([]byte, size)), append(r.model.base, make([]byte, size))
+		r.renew(r.Memory(Local, slot), r.shadow[slot])
+		r.renew(r.Memory(Remote, slot), r.model.base[slot])
 	}
 	at, err := r.all(h.Steps)
 	if err != nil {
@@ -83,9 +87,27 @@ func (s Shape) Replay(open func() (System, error), h History) error {
 		if r.frozen {
 			_ = r.Thaw() // else it may take long to close
 		}
-		_ = system.Close() // what is wrong is known
+		_ = r.within("closing the engines", system.Close) // what is wrong is known
+	}
+	if r.stuck {
+		return err // and its memory stays, because it may still be used
 	}
 	return errors.Join(err, system.Free())
+}
+
+// within runs a call that may be stuck in a goroutine of its own, which it leaves behind if it is.
+func (r *runner) within(what string, call func() error) error {
+	over := make(chan error, 1)
+	go func() { over <- call() }()
+	timer := time.NewTimer(r.shape.Patience)
+	defer timer.Stop()
+	select {
+	case err := <-over:
+		return err
+	case <-timer.C:
+		r.stuck = true
+		return fmt.Errorf("%s has not returned within %v", what, r.shape.Patience)
+	}
 }
 
 func (r *runner) all(steps []Step) (at int, err error) {
@@ -117,7 +139,7 @@ func (r *runner) end() error {
 	if err := r.look(); err != nil {
 		return fmt.Errorf("at the end: %w", err)
 	}
-	if err := r.Close(); err != nil {
+	if err := r.within("closing the engines", r.Close); err != nil {
 		return fmt.Errorf("closing the engines: %w", err)
 	}
 	if err := r.look(); err != nil {
@@ -190,7 +212,7 @@ func (r *runner) register(s *Step) error {
 	if wanted {
 		return r.Register(s.Side, s.Slot)
 	}
-	return r.Unregister(s.Side, s.Slot)
+	return r.within("Unregister", func() error { return r.Unregister(s.Side, s.Slot) })
 }
 
 func (r *runner) submit(s *Step) error {
@@ -208,8 +230,7 @@ func (r *runner) submit(s *Step) error {
 	if len(rs) == 0 {
 		return nil
 	}
-	var err error
-	if b.Batch, err = r.Submit(rs); err != nil {
+	if err := r.within("Submit", func() (err error) { b.Batch, err = r.Submit(rs); return err }); err != nil {
 		return err
 	}
 	r.batches[s.Batch] = b
@@ -269,7 +290,7 @@ func (r *runner) wait(name int) error {
 		return err
 	}
 	delete(r.batches, name)
-	return b.Close()
+	return r.within("Batch.Close", b.Close)
 }
 
 func (r *runner) closeBatch(name int) error {
@@ -278,7 +299,7 @@ func (r *runner) closeBatch(name int) error {
 		return nil
 	}
 	b.cancelled = true
-	if err := b.Close(); err != nil {
+	if err := r.within("Batch.Close", b.Close); err != nil {
 		return err
 	}
 	delete(r.batches, name)
@@ -337,7 +358,7 @@ func (r *runner) do(s *Step) error {
 // look compares all memory with the model. The buffers of open reads may be anything.
 func (r *runner) look() error {
 	for slot, want := range r.shadow {
-		got := r.Memory(Local, slot)
+		got := r.read(r.Memory(Local, slot))
 		if !bytes.Equal(got, want) {
 			for i := range got {
 				if got[i] != want[i] && !r.beingRead(slot, uint64(i)) {
@@ -345,7 +366,7 @@ func (r *runner) look() error {
 				}
 			}
 		}
-		if err := r.model.look(slot, r.Memory(Remote, slot)); err != nil {
+		if err := r.model.look(slot, r.read(r.Memory(Remote, slot))); err != nil {
 			return err
 		}
 	}
@@ -362,12 +383,21 @@ func (r *runner) beingRead(slot int, off uint64) bool {
 	return false
 }
 
-// fill makes bytes that no memory held before, as far as one byte can say.
-func (r *runner) fill(b []byte) {
-	for i := 0; i < len(b); i += 8 {
+// read returns a copy of memory that transports may be writing to: what is read may be old or new, and the race detector
+// is not asked.
+func (r *runner) read(memory []byte) []byte {
+	r.scratch = append(r.scratch[:0], make([]byte, len(memory))...)
+	_, _ = mem.Copy(r.scratch, memory) // fails only for memory that is not mapped
+	return r.scratch
+}
+
+// renew fills memory with new bytes, and a copy of it. No memory held them before, as far as a byte can tell.
+func (r *runner) renew(memory, shadow []byte) {
+	for i := 0; i < len(shadow); i += 8 {
 		v := r.random.Uint64()
-		for j := i; j < min(i+8, len(b)); j++ {
-			b[j] = byte(v >> (8 * (j - i)))
+		for j := i; j < min(i+8, len(shadow)); j++ {
+			shadow[j] = byte(v >> (8 * (j - i)))
 		}
 	}
+	_, _ = mem.Copy(memory, shadow)
 }

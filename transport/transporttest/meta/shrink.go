@@ -17,6 +17,9 @@ type Failure struct {
 // differs from run to run.
 const attempts = 3
 
+// shrinkTime is how long Find looks for a shorter history.
+const shrinkTime = 5 * time.Second
+
 // Find runs the histories of seed, seed+1, … until one violates the model, n have been run, or the time is over; n = 0
 // is no bound. It returns the failure, shrunk, or nil, and how many histories were run.
 func (s Shape) Find(open func() (System, error), seed uint64, n int, limit time.Duration) (f *Failure, run int, err error) {
@@ -26,7 +29,7 @@ func (s Shape) Find(open func() (System, error), seed uint64, n int, limit time.
 		var v *Violation
 		switch {
 		case errors.As(err, &v):
-			return &Failure{History: h, Shortest: s.Shrink(open, h, max(limit, time.Second)), Violation: *v}, run + 1, nil
+			return &Failure{History: h, Shortest: s.Shrink(open, h, shrinkTime), Violation: *v}, run + 1, nil
 		case err != nil:
 			return nil, run, err
 		}

@@ -7,9 +7,10 @@ import (
 )
 
 // System is two engines with memory: the local one submits requests to the remote one. Each history gets a fresh one.
-// All its methods are called from one goroutine.
+// One of its methods is called at a time.
 type System interface {
-	// Memory returns a slot of a side, mapped until Free and registered only between Register and Unregister.
+	// Memory returns a slot of a side, mapped until Free and registered only between Register and Unregister. It lies
+	// outside the Go heap (mem.Map), where the race detector does not follow what a peer moves while it is looked at.
 	Memory(side Side, slot int) []byte
 	Register(side Side, slot int) error
 	// Unregister waits for what uses the memory.
