@@ -28,8 +28,7 @@ func (e *ending) task(t *task) {
 	e.tasks++
 	s := t.verdict()
 	if s != xfer.Completed {
-		b.multi.count.failed.Add(1)
-		b.multi.cfg.Events.Record("task "+s.String(), t.plan.path, t.fault)
+		b.multi.failed(t.plan.route.peer.name, t.fault)
 	}
 	t.state.Store(uint32(s))
 }

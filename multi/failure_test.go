@@ -2,9 +2,11 @@ package multi
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/transport/fake"
 	"github.com/moonpath-io/moonpath/xfer"
@@ -202,6 +204,59 @@ func TestFailuresAreRecorded(t *testing.T) {
 	for _, e := range r.events.Events() {
 		kinds = append(kinds, e.Kind+" "+e.Subject)
 	}
-	same(t, "events", kinds, []string{"decision peer", "task failed path"})
+	same(t, "events", kinds, []string{"decision peer", "route peer", "failure peer"})
 	same(t, "counters", []uint64{r.count.tasks.Load(), r.count.failed.Load()}, []uint64{1, 1})
+}
+
+// What is remembered is what changed, and a flood of failures counts as one.
+func TestTheRecorderHasWhatChanged(t *testing.T) {
+	r := newRig(t)
+	cheap := r.install(fake.Options{Name: "cheap", Offers: fake.Rows(fake.Usable(transport.Cost{Setup: 1}))})
+	r.install(fake.Options{Name: "dear", Script: fake.Always(fake.Fail(xfer.Refused, xfer.Confirmed)), Offers: fake.Rows(fake.Usable(transport.Cost{Setup: 100}))})
+	to := r.open("peer", []string{"cheap", "dear"})
+	memory := r.memory(1600)
+	b := r.batch(100)
+	run := func() {
+		r.submit(b, writes(to, memory, 100, 16)...)
+		_ = b.Wait(t.Context()) // fails in the end, which is recorded
+		if err := b.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	r.Changed() // plans are made anew, and are the same
+	run()
+	if _, err := r.Uninstall(t.Context(), "cheap"); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	if _, err := r.Uninstall(t.Context(), "dear"); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	if err := r.Install(t.Context(), cheap); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	replaced := &segment.Desc{Name: "peer", Protocols: []string{"cheap"}, TCP: segment.Endpoint{Host: "elsewhere"}, Buffers: []segment.Buffer{{Addr: base, Len: 1 << 20}}}
+	r.dir.set(replaced)
+	peer, err := r.cache.Get(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := peer.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	var got []string
+	for _, e := range r.events.Events() {
+		got = append(got, fmt.Sprintf("%s %s %d", e.Kind, e.Subject, e.Times))
+	}
+	same(t, "events", got, []string{
+		"decision peer 1", "route peer 1", // over cheap
+		"downgrade peer 1", "route peer 1", "failure peer 100", // over dear, which refuses
+		"downgrade peer 1", "failure peer 100", // over nothing
+		"decision peer 1", "route peer 1", // over cheap again
+		"peer peer 1", "route peer 1", // the decision is the same
+	})
 }

@@ -154,6 +154,12 @@ func (m *Multi) Pin(name string) xfer.Pin {
 	return p
 }
 
+// failed counts and records a task that ended otherwise than completed.
+func (m *Multi) failed(peer string, f *xfer.Fault) {
+	m.count.failed.Add(1)
+	m.cfg.Events.RecordLike(obs.Failure, peer, f.Code.Name(), f)
+}
+
 // spawn runs f in a goroutine that Close waits for; it does nothing when the switchboard is closed.
 func (m *Multi) spawn(f func()) bool {
 	m.spawnMu.Lock()

@@ -29,6 +29,14 @@ type peer struct {
 	owner  *segment.Desc // that the routes lead to
 	routes map[transport.Transport]*route
 	gone   *xfer.Fault // why there are no new routes; nil: there are
+
+	answers map[selector.Question]answer // the last of each
+}
+
+// answer is what is remembered of a decision, to see that the next one differs.
+type answer struct {
+	path string // and rail; "" if nothing was usable
+	cost time.Duration
 }
 
 // view is an immutable snapshot: the paths to the peer under one description and one installation, with
@@ -54,7 +62,7 @@ type plan struct {
 }
 
 func newPeer(m *Multi, id xfer.SegmentID, seg transport.Peer, name string) *peer {
-	return &peer{multi: m, id: id, seg: seg, name: name, routes: make(map[transport.Transport]*route)}
+	return &peer{multi: m, id: id, seg: seg, name: name, routes: make(map[transport.Transport]*route), answers: make(map[selector.Question]answer)}
 }
 
 // current returns the view for the newest description and installation.
@@ -102,6 +110,7 @@ func (p *peer) renew() *view {
 // hold ends there: it names memory of the old engine.
 func (p *peer) leaveOwner() {
 	why := &xfer.Fault{Code: xfer.WrongPeer, Stage: xfer.StageSelect, Peer: p.name, Detail: "the peer was restarted or replaced before this was done"}
+	p.multi.cfg.Events.Record(obs.Peer, p.name, "restarted or replaced: its description is of another engine, and routes to the old one end")
 	for t, r := range p.routes {
 		delete(p.routes, t)
 		p.multi.spawnOrRun(func() { r.quiesce(p.multi.ctx, why) })
@@ -158,7 +167,9 @@ func (p *peer) makePlan(v *view, q selector.Question) *plan {
 		pl.fault = noRoute(p.name, &pl.decision)
 		pl.decision.Side, pl.decision.Next = pl.fault.Side, pl.fault.NextStep()
 	}
-	p.multi.cfg.Events.Record(obs.Decision, p.name, &pl.decision)
+	if kind := p.compare(v, q, pl); kind != "" {
+		p.multi.cfg.Events.RecordLike(kind, p.name, pl.decision.Path(), &pl.decision)
+	}
 	if pl.fault != nil {
 		return pl
 	}
@@ -172,6 +183,29 @@ func (p *peer) makePlan(v *view, q selector.Question) *plan {
 	}
 	pl.route = r
 	return pl
+}
+
+// compare says how an answer differs from the last one to the same question, as a kind of event; "" if it does not. A
+// description that is fetched anew for another buffer has all questions asked again.
+func (p *peer) compare(v *view, q selector.Question, pl *plan) (kind string) {
+	if int(q.Pin) >= len(v.plans) {
+		return obs.Decision // a pin of nobody's: not remembered, since there is no end of them
+	}
+	answer := answer{path: pl.decision.Path()}
+	if answer.path != "" {
+		answer.cost = pl.decision.Rows[pl.decision.Chosen].Predicted
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, seen := p.answers[q]
+	p.answers[q] = answer
+	switch {
+	case seen && last.path == answer.path:
+		return ""
+	case seen && last.path != "" && (answer.path == "" || answer.cost > last.cost):
+		return obs.Downgrade
+	}
+	return obs.Decision
 }
 
 func reason(q selector.Question, ranked []selector.Ranked, d *selector.Decision) string {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/moonpath-io/moonpath/obs"
 	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/xfer"
 )
@@ -186,6 +187,7 @@ func (r *route) connect(d *dial) {
 	r.state, r.open, r.dial = routeOpen, open, nil
 	unwanted := r.unwanted()
 	r.mu.Unlock()
+	m.cfg.Events.Record(obs.Route, r.peer.name, "opened over "+r.name)
 	if len(unwanted) > 0 {
 		open.Cancel(unwanted)
 	}
@@ -222,7 +224,7 @@ func (r *route) refuse(d *dial, f *xfer.Fault) {
 	if f.Retry == xfer.Refresh {
 		r.peer.refreshSoon()
 	}
-	r.peer.multi.cfg.Events.Record("dial failed", r.peer.name, f)
+	r.peer.multi.cfg.Events.RecordLike(obs.Route, r.peer.name, f.Code.Name(), f)
 	r.mu.Lock()
 	if r.state == routeDialing {
 		r.state, r.dial = routeIdle, nil

@@ -179,7 +179,7 @@ func (s *submission) fail(t *task, f *xfer.Fault) {
 	t.fault = f
 	t.left = 0
 	t.state.Store(uint32(xfer.Failed))
-	s.batch.multi.count.failed.Add(1)
+	s.batch.multi.failed(f.Peer, f)
 	s.ended++
 }
 

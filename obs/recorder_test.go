@@ -49,8 +49,8 @@ func TestEventsCarryTimeKindAndSubject(t *testing.T) {
 		<-time.After(time.Minute)
 		r.Record(Failure, "task 3", nil)
 		want := []Event{
-			{start, Route, "127.0.0.1:15001", "opened"},
-			{start.Add(time.Minute), Failure, "task 3", nil},
+			{start, Route, "127.0.0.1:15001", "opened", 1, start},
+			{start.Add(time.Minute), Failure, "task 3", nil, 1, start.Add(time.Minute)},
 		}
 		if diff := cmp.Diff(want, r.Events()); diff != "" {
 			t.Error(diff)
@@ -108,4 +108,34 @@ func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 	if r.Total() != 400 || len(r.Events()) != 8 {
 		t.Errorf("total %d, kept %d", r.Total(), len(r.Events()))
 	}
+}
+
+// A flood of failures must not push out the decision that led to it.
+func TestRepetitionsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRecorder(3)
+		start := time.Now()
+		r.Record(Decision, "a", "tcp")
+		for i := range 1000 {
+			<-time.After(time.Second)
+			r.RecordLike(Failure, "a", "refused", i)
+		}
+		<-time.After(time.Second)
+		r.RecordLike(Failure, "b", "refused", "other subject")
+		want := []Event{
+			{start, Decision, "a", "tcp", 1, start},
+			{start.Add(time.Second), Failure, "a", 0, 1000, start.Add(1000 * time.Second)},
+			{start.Add(1001 * time.Second), Failure, "b", "other subject", 1, start.Add(1001 * time.Second)},
+		}
+		if diff := cmp.Diff(want, r.Events()); diff != "" {
+			t.Error(diff)
+		}
+		for _, other := range []struct{ kind, subject, group string }{{Failure, "b", "closed"}, {Route, "b", "closed"}, {Route, "b", ""}, {Route, "b", ""}} {
+			before := r.Total()
+			r.RecordLike(other.kind, other.subject, other.group, nil)
+			if r.Total() != before+1 {
+				t.Errorf("%v was counted at another event", other)
+			}
+		}
+	})
 }

@@ -160,3 +160,12 @@ func duration(t *testing.T, text string) time.Duration {
 	}
 	return d
 }
+
+func TestPathOfADecision(t *testing.T) {
+	rows := []Explained{{Path: "tcp"}, {Path: "rdma", Rail: "mlx5_0 > mlx5_2"}}
+	for chosen, want := range map[int]string{-1: "", 0: "tcp", 1: "rdma mlx5_0 > mlx5_2"} {
+		if got := (&Decision{Chosen: chosen, Rows: rows}).Path(); got != want {
+			t.Errorf("row %d is %q, want %q", chosen, got, want)
+		}
+	}
+}

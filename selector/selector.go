@@ -69,6 +69,18 @@ type Decision struct {
 	Doubts []transport.Reason `json:"doubts,omitempty"`
 }
 
+// Path returns the chosen transport, and its rail where there are several; "" if nothing was usable.
+func (d *Decision) Path() string {
+	if d.Chosen < 0 {
+		return ""
+	}
+	r := &d.Rows[d.Chosen]
+	if r.Rail == "" {
+		return r.Path
+	}
+	return r.Path + " " + r.Rail
+}
+
 // Explained is one row of a Decision.
 type Explained struct {
 	Path      string             `json:"path"`

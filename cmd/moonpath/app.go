@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"time"
 
 	"github.com/moonpath-io/moonpath"
 	"github.com/moonpath-io/moonpath/config"
@@ -19,6 +20,10 @@ type app struct {
 	stdout io.Writer
 	stderr *os.File
 	common *commonFlags
+
+	engine    *moonpath.Engine // that the command opened, or nil
+	engineLog *slog.Logger
+	opened    time.Time
 }
 
 // defaultHost is where the tool's own engine lives unless a flag says otherwise: peers of this host only.
@@ -34,7 +39,11 @@ func (a *app) open(o moonpath.Options, quiet string) (*moonpath.Engine, error) {
 		return nil, err
 	}
 	o.Logger = logger
-	return moonpath.Open(a.ctx, o)
+	engine, err := moonpath.Open(a.ctx, o)
+	if err == nil {
+		a.engine, a.engineLog, a.opened = engine, logger, time.Now()
+	}
+	return engine, err
 }
 
 // settings are what the flags say, by key.

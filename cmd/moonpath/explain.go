@@ -13,7 +13,9 @@ import (
 )
 
 type explainCmd struct {
-	Peer      peerFlags `embed:""`
+	Segment   string    `name:"segment" placeholder:"NAME" help:"The peer: HOST:PORT of its control port, as target prints it. Required, except with --last, which it limits to that segment."`
+	Host      string    `name:"host" default:"127.0.0.1" help:"Address of the tool's own engine; it binds no other."`
+	Last      lastFlag  `name:"last" help:"Show what the newest run of write, read, bench or target decided: all of it, or the last N events with --last N."`
 	Op        opFlag    `name:"op" default:"write" help:"Operation: read or write."`
 	Size      sizeFlag  `name:"size" default:"1MiB" help:"Length of the request."`
 	Addr      *addrFlag `name:"addr" placeholder:"ADDR" help:"Ask about this address in the peer's memory, too."`
@@ -28,15 +30,26 @@ something: the caller, this engine (here), the peer, the network, or the metadat
 
 Exits with 4 if no transport can be used.
 
+With --last it shows what the newest run of write, read, bench or target has decided, which paths it opened and what
+failed; that run has to have ended. Exits with 1 if there is none.
+
 Examples:
 
     moonpath explain --segment 127.0.0.1:15123 --op write --size 64MiB
-    moonpath explain --segment 127.0.0.1:15123 --size 4KiB --transport rdma --json`
+    moonpath explain --segment 127.0.0.1:15123 --size 4KiB --transport rdma --json
+    moonpath explain --last
+    moonpath explain --last 5 --json`
 }
 
 // Run prints the decision.
 func (c *explainCmd) Run(a *app) error {
-	return a.withPeer(c.Peer, func(p *peer) error {
+	if c.Last > 0 {
+		return c.last(a)
+	}
+	if c.Segment == "" {
+		return usage("explain", "--segment is missing: it is HOST:PORT of the peer's control port")
+	}
+	return a.withPeer(peerFlags{Segment: c.Segment, Host: c.Host}, func(p *peer) error {
 		pin, err := p.pin(c.Transport)
 		if err != nil {
 			return err
@@ -67,7 +80,7 @@ func (c *explainCmd) ask(p *peer, pin moonpath.Pin) (*selector.Decision, error) 
 }
 
 func (c *explainCmd) text(w io.Writer, d *selector.Decision) {
-	fmt.Fprintf(w, "%s of %s to %s", d.Op, config.FormatSize(uint64(c.Size)), c.Peer.Segment)
+	fmt.Fprintf(w, "%s of %s to %s", d.Op, config.FormatSize(uint64(c.Size)), c.Segment)
 	if c.Transport != "" {
 		fmt.Fprintf(w, ", insisting on %s", c.Transport)
 	}

@@ -62,7 +62,7 @@ func TestJSONShapesAreDocumented(t *testing.T) {
 	}
 	for _, v := range []any{
 		readyLine{}, transferResult{}, benchResult{}, latencies{}, demoResult{}, demoStep{}, demoBatch{}, infoView{}, warningView{},
-		segmentView{}, tcpView{}, bufferView{}, moonpathView{}, probeResult{}, notifyResult{}, versionView{}, failure{},
+		segmentView{}, tcpView{}, bufferView{}, moonpathView{}, probeResult{}, notifyResult{}, versionView{}, failure{}, runView{}, eventView{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -23,7 +23,9 @@ func run(args []string) int {
 		line.Common.JSON = line.Common.JSON || slices.Contains(args, "--json")
 		return a.fail(usageError(err))
 	}
-	if err := parsed.Run(a); err != nil {
+	err = parsed.Run(a)
+	a.keepRun(parsed.Selected().Name, err)
+	if err != nil {
 		return a.fail(err)
 	}
 	return exitOK

@@ -138,7 +138,7 @@ type serversKey struct{}
 func scriptCommand(ts *testscript.TestScript, program string, args []string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_STATE_HOME"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	return cmd
