@@ -29,3 +29,35 @@ func Relax() {
 		hurrying.Store(false)
 	}
 }
+
+// CallBytes is how much one call should move at most, of a limit that is meant for large calls alone.
+func CallBytes(limit int) int {
+	if hurrying.Load() {
+		return limit / 4
+	}
+	return limit
+}
+
+// Tether keeps a goroutine that makes large calls to one thread while small requests are about. The zero value is
+// slack; it belongs to one goroutine.
+type Tether struct{ tied bool }
+
+// Follow ties or frees the goroutine that calls it, as is due.
+func (t *Tether) Follow() {
+	if tie := hurrying.Load(); tie != t.tied {
+		t.tied = tie
+		if tie {
+			runtime.LockOSThread()
+		} else {
+			runtime.UnlockOSThread()
+		}
+	}
+}
+
+// Free unties the goroutine; one that ended tied would take its thread with it.
+func (t *Tether) Free() {
+	if t.tied {
+		t.tied = false
+		runtime.UnlockOSThread()
+	}
+}

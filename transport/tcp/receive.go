@@ -24,7 +24,12 @@ var (
 
 // receive takes answers until the connection ends.
 func (l *lane) receive() error {
+	var tether sysx.Tether
+	defer tether.Free()
 	for {
+		if l.large.Load() > 0 {
+			tether.Follow()
+		}
 		_, err := l.stream.ReadFlow()
 		l.giveBack()
 		if l.broke != nil {
@@ -74,7 +79,7 @@ func (s receiver) Vectors() []unix.Iovec {
 	l.recvMu.Lock()
 	vs := l.recvVs[:0]
 	got := l.got
-	budget := uint64(callBytes)
+	budget := uint64(sysx.CallBytes(callBytes))
 	tail := l.tail.Load()
 	slot := 0 // in statuses
 	from := 0 // start of the run of status frames that are not in vs yet

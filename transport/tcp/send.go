@@ -50,11 +50,16 @@ func (l *lane) pump(calls int) {
 
 // runWriter goes on where the socket was full. It gets pumpMu held.
 func (l *lane) runWriter() {
+	var tether sysx.Tether
+	defer tether.Free()
 	for {
 		select {
 		case <-l.full:
 		case <-l.r.ctx.Done():
 			return
+		}
+		if l.large.Load() > 0 {
+			tether.Follow()
 		}
 		if _, err := l.stream.WriteFlow(); err != nil {
 			l.cannotWrite(err)
@@ -165,7 +170,7 @@ func (s sender) Vectors() []unix.Iovec {
 	vs := l.sendVs[:0]
 	tail := l.tail.Load()
 	skip := l.sendOff
-	budget := uint64(callBytes)
+	budget := uint64(sysx.CallBytes(callBytes))
 	for i := l.sent.Load(); i < tail && len(vs)+2 <= cap(vs); i++ {
 		e := &l.ring[i%laneSlots]
 		if e.skip {

@@ -36,6 +36,8 @@ type session struct {
 	progress atomic.Uint64 // grows with every call that moved bytes
 	ending   atomic.Bool   // end at the next border of an exchange
 
+	tether sysx.Tether
+
 	connMu sync.Mutex
 	conn   *net.TCPConn // nil while the session has no goroutine of its own
 	fd     int          // then its socket; -1 afterwards
@@ -95,6 +97,7 @@ func (s *session) run() {
 	}
 	s.flush() // what was done before the request that ended the session is answered
 	s.end()
+	s.tether.Free()
 }
 
 // end closes the connection; the session's memory serves another one.
@@ -167,6 +170,9 @@ func (s *session) exchange() bool {
 	s.bytes += h.Size
 	if h.Size <= transport.SmallLimit {
 		sysx.Hurry()
+	}
+	if h.Size > bulkPayload {
+		s.tether.Follow()
 	}
 	memory := lease.View(h.Addr-uint64(lease.Region.Addr), h.Size)
 	if op == tcpframe.OpWrite {
@@ -315,9 +321,10 @@ func (s *session) store(memory []byte) bool {
 	}
 	s.r, s.w = 0, 0
 	for rest := memory[n:]; len(rest) > 0; {
-		s.vs[0], s.vs[1] = sysx.Vec(rest[:min(len(rest), callBytes)]), sysx.Vec(s.in)
+		part := min(len(rest), sysx.CallBytes(callBytes))
+		s.vs[0], s.vs[1] = sysx.Vec(rest[:part]), sysx.Vec(s.in)
 		n := 1
-		if len(rest) <= callBytes {
+		if part == len(rest) {
 			n = 2
 		}
 		m, err := s.readDry(s.vs[:n])
@@ -337,7 +344,7 @@ func (s *session) store(memory []byte) bool {
 // load queues a payload for sending.
 func (s *session) load(memory []byte) bool {
 	for len(memory) > 0 {
-		n := min(len(memory), callBytes)
+		n := min(len(memory), sysx.CallBytes(callBytes))
 		s.out = append(s.out, sysx.Vec(memory[:n]))
 		memory = memory[n:]
 		if (len(s.out) >= outLimit || len(memory) > 0) && !s.flush() {
