@@ -282,6 +282,53 @@ var disagreements = map[string]func(t *testing.T) disagreement{
 			}
 		})), "peer broke the protocol")
 	},
+	"data-port-of-another": func(t *testing.T) disagreement {
+		e := openEngine(t, nil)
+		peer := newRawPeer(t, func(c net.Conn) { // a version 2 server, to which hello is a bad request
+			if _, err := readHeader(c); err == nil {
+				frame := make([]byte, tcpframe.StatusLen)
+				tcpframe.PutStatus(frame, tcpframe.AddressRejected)
+				_, _ = c.Write(frame)
+			}
+		}).announce(func(d *segjson.Descriptor) {
+			d.Moonpath = &segjson.Extension{Schema: segjson.ExtensionSchema, Min: segjson.ExtensionMin, Incarnation: 1, HelloVersion: 1,
+				Protocols: []string{"tcp"}, Runs: []segjson.BufferRun{{Count: 1, Mask: 1}}}
+		})
+		return disagree(t, e, toRaw(t, e, peer), "is not the engine that the request was meant for", "ask it for its memory again")
+	},
+	"version-not-spoken": func(t *testing.T) disagreement {
+		e := openEngine(t, nil)
+		return disagree(t, e, toRaw(t, e, newRawPeer(t, func(c net.Conn) {
+			for {
+				h, err := readHeader(c)
+				if err != nil {
+					return
+				}
+				if _, err := c.Write(bytes.Repeat([]byte{0x11}, int(h.Size))); err != nil {
+					return
+				}
+			}
+		})), "it speaks version 1")
+	},
+	"peer-frozen": func(t *testing.T) disagreement {
+		e := openEngine(t, func(o *moonpath.Options) {
+			o.Settings = map[string]string{"tcp.status_timeout": "1s", "tcp.progress_timeout": "1s"}
+		})
+		peer := newRawPeer(t, nil)
+		t.Cleanup(peer.close) // before the engine waits for it
+		return disagree(t, e, toRaw(t, e, peer), "frozen or cut off")
+	},
+	"peer-left-process": func(t *testing.T) disagreement {
+		target, e, _, r := tcpPair(t)
+		r.Pin = moonpath.NoPin
+		if d, err := e.ExplainRequest(r); err != nil || d.Path() != "local" {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		if err := target.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return disagree(t, e, r, "has left this process")
+	},
 	"control-port-closed": func(t *testing.T) disagreement {
 		e := openEngine(t, nil)
 		peer := newRawPeer(t, serving(tcpframe.OK))

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/moonpath-io/moonpath/segment"
@@ -112,6 +113,9 @@ func (r *route) unreachable(f *xfer.Fault) *xfer.Fault {
 	if err != nil {
 		g.Detail += "; control: want an answer from its control port, have none either"
 		g.Next = "start the peer, or correct the way to it: moonpath probe NAME"
+		if f.Code == xfer.Deadline && xfer.ErrnoOf(err) != syscall.ECONNREFUSED {
+			g.Side = xfer.SideNetwork // neither port says no: nothing comes back at all
+		}
 		return &g
 	}
 	g.Detail += "; control: its control port answered " + time.Since(last).Round(time.Millisecond).String() + " ago"

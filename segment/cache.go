@@ -34,11 +34,12 @@ type fetch struct {
 	number uint64 // from 1
 	done   chan struct{}
 	err    error
+	late   bool // it failed when the time of the caller who led it was up, and may say so in other words
 }
 
 // abandoned reports whether the caller who led the lookup gave it up: then it says nothing about the peer.
 func (f *fetch) abandoned() bool {
-	return errors.Is(f.err, xfer.Interrupted) || errors.Is(f.err, xfer.Deadline)
+	return f.late || errors.Is(f.err, xfer.Interrupted) || errors.Is(f.err, xfer.Deadline)
 }
 
 // Desc returns the newest description.
@@ -76,6 +77,9 @@ func (p *Peer) lead(ctx context.Context) (*Desc, error) {
 	p.fetch = f
 	p.mu.Unlock()
 	f.err = p.lookup(ctx)
+	if limit, ok := ctx.Deadline(); f.err != nil && ok {
+		f.late = !time.Now().Before(limit)
+	}
 	p.mu.Lock()
 	p.fetch, p.last = nil, f
 	p.fetched = time.Now()

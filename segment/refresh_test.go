@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/xfer"
@@ -172,4 +173,27 @@ func TestAnsweredTellsSilenceFromImpatience(t *testing.T) {
 			t.Errorf("%s: %v, later: %v; want %s, %v", c.name, err, last.After(before), c.want.Name(), c.later)
 		}
 	}
+}
+
+// The system may report a timeout an instant before the context says that it has ended.
+func TestALookupThatRanOutOfTimeSaysNothingAboutThePeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := newListed()
+		p := open(t, segment.NewCache(dir), "a")
+		dir.err = &xfer.Fault{Code: xfer.Socket, Stage: xfer.StageResolve, Detail: "i/o timeout"}
+		ended, cancel := context.WithDeadline(t.Context(), time.Now())
+		defer cancel()
+		if _, err := p.Refresh(ended); err == nil {
+			t.Error("the lookup did not fail")
+		}
+		if _, err := p.Answered(); err != nil {
+			t.Errorf("a lookup without time counts as silence of the peer: %v", err)
+		}
+		if _, err := p.Refresh(t.Context()); err == nil {
+			t.Error("the lookup did not fail")
+		}
+		if _, err := p.Answered(); err == nil {
+			t.Error("a lookup with time does not count")
+		}
+	})
 }

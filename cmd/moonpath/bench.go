@@ -179,7 +179,7 @@ func firstFailure(results []*benchResult) error {
 		}
 		f := describe(r.err)
 		return &toolError{
-			exit: exitFailed, code: xfer.Code(f.Code), name: f.Name, stage: xfer.Stage(f.Stage), peer: f.Peer, next: f.Next,
+			exit: exitFailed, code: xfer.Code(f.Code), name: f.Name, stage: xfer.Stage(f.Stage), path: f.Path, peer: f.Peer, errno: f.Errno, side: xfer.Side(f.Side), next: f.Next,
 			detail: fmt.Sprintf("%s, %s of %s failed, the first with: %s", plural(int(r.Errors), "request"), r.Op, config.FormatSize(r.BlockBytes), f.Detail),
 		}
 	}

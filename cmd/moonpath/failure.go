@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,8 @@ type toolError struct {
 	name   string    // for scripts; "" means the code's name
 	stage  xfer.Stage
 	peer   string
+	path   string
+	errno  int       // 0 means that the cause says
 	side   xfer.Side // "" means that cause or code say
 	detail string
 	next   string
@@ -105,8 +108,8 @@ func describe(err error) failure {
 	switch {
 	case errors.As(err, &own):
 		f := failure{
-			Exit: own.exit, Code: int(own.code), Name: own.name, Stage: string(own.stage), Peer: own.peer,
-			Errno: int(xfer.ErrnoOf(err)), Side: string(own.sideToChange()), Remote: remote(fault), Detail: own.detail, Next: own.next,
+			Exit: own.exit, Code: int(own.code), Name: own.name, Stage: string(own.stage), Path: own.path, Peer: own.peer,
+			Errno: cmp.Or(own.errno, int(xfer.ErrnoOf(err))), Side: string(own.sideToChange()), Remote: remote(fault), Detail: own.detail, Next: own.next,
 		}
 		if own.cause != nil {
 			f.Detail += ": " + own.cause.Error()

@@ -58,3 +58,14 @@ func TestFailureForScripts(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What bench says about a measurement that failed keeps what the fault had.
+func TestAFailedMeasurementKeepsTheFault(t *testing.T) {
+	fault := &xfer.Fault{Code: xfer.Socket, Stage: xfer.StageSend, Path: "tcp", Peer: "p:1", Side: xfer.SideNetwork, Detail: "x", Cause: syscall.ECONNRESET}
+	got := describe(firstFailure([]*benchResult{{}, {err: fault, Errors: 3}}))
+	want := describe(fault)
+	want.Exit, want.Detail, got.Detail = exitFailed, "", ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
