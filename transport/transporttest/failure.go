@@ -4,6 +4,8 @@ package transporttest
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/moonpath-io/moonpath/mem"
@@ -11,7 +13,7 @@ import (
 	"github.com/moonpath-io/moonpath/xfer"
 )
 
-var failures = []testCase{
+var failures = slices.Concat([]testCase{
 	{name: "one bad among good, suspected", demands: "requests that the target refuses fail alone, when nothing published holds their memory",
 		run: func(x *rig) {
 			// The address is never mapped, so nobody can have registered it.
@@ -60,26 +62,11 @@ var failures = []testCase{
 			s.await(k)
 			x.refusedWith(xfer.Refused, k)
 		}},
-	{name: "target killed before", demands: "work for a target that is gone comes back with a fault, and does so soon",
-		needs: []Capability{Killing},
-		run: func(x *rig) {
-			s := x.dial()
-			s.do(x.mixture(10)...)
-			x.pair.Kill()
-			ks := x.mixture(20)
-			s.submit(ks...)
-			s.await(ks...)
-			for _, k := range ks {
-				if k.fault == nil {
-					x.fail("the %s was done although nobody was there", k)
-				}
-			}
-		}},
 	{name: "target killed under traffic", demands: "all that is under way to a target that is killed comes back, and failed writes say whether they may have happened",
 		needs: []Capability{Killing},
 		run: func(x *rig) {
 			s := x.dial()
-			ks := append(x.bulk(), x.mixture(200)...)
+			ks, late := append(x.bulk(), x.mixture(200)...), x.mixture(20)
 			var submitter sync.WaitGroup
 			submitter.Go(func() {
 				for i := range ks {
@@ -89,8 +76,10 @@ var failures = []testCase{
 			s.await(ks[len(ks)/4])
 			x.pair.Kill()
 			submitter.Wait()
-			s.route.Kick()
+			s.submit(late...)
 			s.await(append(ks[:len(ks)/4:len(ks)/4], ks[len(ks)/4+1:]...)...)
+			s.await(late...)
+			x.allFailed(late)
 		}},
 	{name: "target killed, then quiesce", demands: "Quiesce returns although the target was killed, and promises no more than it can know",
 		needs: []Capability{Killing},
@@ -134,13 +123,40 @@ var failures = []testCase{
 			x.freeze()
 			s.submit(ks...)
 			s.await(ks...)
-			for _, k := range ks {
-				if k.fault == nil {
-					x.fail("the %s was done while the target was frozen", k)
-				}
-			}
+			x.allFailed(ks)
 			x.thaw()
 		}},
+}, killed())
+
+// killed are cases that differ in what had been done before.
+func killed() (cases []testCase) {
+	for _, n := range []int{0, 1, 7, 60} {
+		cases = append(cases, testCase{
+			name:    fmt.Sprintf("target killed after %d requests", n),
+			demands: "work for a target that is gone comes back with a fault, and does so soon; so does what was under way",
+			needs:   []Capability{Killing},
+			run: func(x *rig) {
+				s := x.dial()
+				s.do(x.mixture(n)...)
+				ks, late := x.bulk(), x.mixture(20)
+				s.submit(ks...)
+				x.pair.Kill()
+				s.submit(late...)
+				s.await(append(ks, late...)...)
+				x.allFailed(late)
+			},
+		})
+	}
+	return cases
+}
+
+func (x *rig) allFailed(ks []*task) {
+	x.Helper()
+	for _, k := range ks {
+		if k.fault == nil {
+			x.fail("the %s was done although nobody was there", k)
+		}
+	}
 }
 
 // badAmongGood runs good requests with some that have to be refused among them.

@@ -233,6 +233,13 @@ func (s *source) out() (n int, of []string) {
 	return n, of
 }
 
+// everTaken returns how many chunks were handed out.
+func (s *source) everTaken() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken
+}
+
 // refs names the chunks of tasks that are out.
 func (s *source) refs(ks ...*task) (refs []transport.Ref) {
 	s.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,10 @@ type broken struct {
 	cancel        func(*tapRoute, []transport.Ref)
 	quiesce       func(*tapRoute, context.Context) transport.Quietness
 
+	attach, detach func([]*mem.Region) error
+	failing        atomic.Int32 // a code that everything comes back with
+	ice
+
 	release chan struct{} // closed when the case is over
 	leaked  []*os.File
 	garbage *[64]byte
@@ -52,7 +57,7 @@ func (b *broken) pair(put func(*broken)) Pair {
 	}
 	here.Transport = b
 	kill := func() { _ = there.Transport.Close(context.Background()) }
-	return Pair{Initiator: here, Target: End{&described{there.Transport, b}, there.Regions, there.Draft}, Kill: kill}
+	return Pair{Initiator: here, Target: End{&described{there.Transport, b}, there.Regions, there.Draft}, Kill: kill, Freeze: b.freeze, Thaw: b.thaw}
 }
 
 // described is the target of a broken initiator.
@@ -87,6 +92,20 @@ func (b *broken) Offers(to *segment.Desc, dst []transport.Offer) []transport.Off
 	return dst
 }
 
+func (b *broken) Attach(ctx context.Context, rs []*mem.Region) error {
+	if b.attach != nil {
+		return b.attach(rs)
+	}
+	return b.Transport.Attach(ctx, rs)
+}
+
+func (b *broken) Detach(ctx context.Context, rs []*mem.Region) error {
+	if b.detach != nil {
+		return b.detach(rs)
+	}
+	return b.Transport.Detach(ctx, rs)
+}
+
 func (b *broken) Close(ctx context.Context) error {
 	if b.close != nil {
 		return b.close(ctx)
@@ -100,7 +119,7 @@ func (b *broken) Dial(ctx context.Context, to transport.Peer, work transport.Sou
 			return nil, err
 		}
 	}
-	s := &tap{Source: work, b: b, chunks: make(map[transport.Ref]transport.Chunk)}
+	s := &tap{Source: work, b: b, peer: to.Desc().Name, chunks: make(map[transport.Ref]transport.Chunk)}
 	r, err := b.Transport.Dial(ctx, to, s)
 	if err != nil {
 		return nil, err
@@ -127,6 +146,9 @@ func (b *broken) destination(c *transport.Chunk) []byte {
 	}
 	return b.far(c)
 }
+
+// fails lets everything fail from now on.
+func (b *broken) fails(code xfer.Code) { b.failing.Store(int32(code)) }
 
 // faults changes each fault.
 func (b *broken) faults(change func(*xfer.Fault)) {
@@ -177,13 +199,18 @@ func (b *broken) keepOne() {
 type tap struct {
 	transport.Source
 	b    *broken
+	peer string
 	seen atomic.Int64 // calls of Done
 
 	mu     sync.Mutex
 	chunks map[transport.Ref]transport.Chunk // that are out
+	held   []heldChunk                       // guarded by the ice
 }
 
 func (s *tap) Take(w transport.Want, dst []transport.Chunk) int {
+	if s.freezes(w, dst) {
+		return 0
+	}
 	if s.b.take != nil {
 		return s.b.take(s, w, dst)
 	}
@@ -206,6 +233,11 @@ func (s *tap) Waiting() transport.QueueSet {
 }
 
 func (s *tap) Done(cs []transport.Completion) {
+	for i := range cs {
+		if code := s.b.failing.Load(); code != 0 {
+			cs[i].Fault = &xfer.Fault{Code: xfer.Code(code)}
+		}
+	}
 	if s.b.done != nil {
 		s.b.done(s, cs)
 		return
@@ -249,6 +281,7 @@ func (r *tapRoute) Cancel(refs []transport.Ref) {
 		r.b.cancel(r, refs)
 		return
 	}
+	r.tap.giveBack(xfer.Interrupted, func(c *transport.Chunk) bool { return slices.Contains(refs, c.Ref) })
 	r.Route.Cancel(refs)
 }
 
@@ -257,5 +290,6 @@ func (r *tapRoute) Quiesce(ctx context.Context) transport.Quietness {
 		return r.b.quiesce(r, ctx)
 	}
 	defer r.over.Store(true)
+	defer r.tap.giveBack(xfer.Closed, func(*transport.Chunk) bool { return true })
 	return r.Route.Quiesce(ctx)
 }
