@@ -47,7 +47,7 @@ func remoteReason(d *segment.Desc, path string, remote, n uint64) transport.Reas
 				Side: xfer.SideCaller, Next: "correct address and length, or register the memory at the peer for remote access: moonpath segment NAME lists what it publishes"}
 		}
 		if !served(d, b, path) {
-			return transport.Reason{Code: reasonBuffer, Want: fmt.Sprintf("the buffer at %#x served over %s", b.Addr, path), Have: strings.Join(b.Protocols, ", ") + " only",
+			return transport.Reason{Code: reasonBuffer, Want: fmt.Sprintf("the buffer at %#x served over %s", b.Addr, path), Have: over(b.Protocols),
 				Side: xfer.SidePeer, Next: "register the memory at the peer with a transport that both have"}
 		}
 		if b.Len-(at-b.Addr) >= end-at {
@@ -61,7 +61,17 @@ func remoteReason(d *segment.Desc, path string, remote, n uint64) transport.Reas
 // served reports whether the owner says that a buffer can be reached over a path. What is never published, such as
 // copies within the process, is not a matter of the description.
 func served(d *segment.Desc, b *segment.Buffer, path string) bool {
-	return len(b.Protocols) == 0 || slices.Contains(b.Protocols, path) || !d.Offers(path)
+	if len(b.Protocols) == 0 && d.Ext == nil {
+		return true // it does not say
+	}
+	return slices.Contains(b.Protocols, path) || !d.Offers(path)
+}
+
+func over(protocols []string) string {
+	if len(protocols) == 0 {
+		return "served over nothing"
+	}
+	return "served over " + strings.Join(protocols, ", ") + " only"
 }
 
 // surroundings describes what is published where a range leaves it; at is the first byte that is not.
@@ -69,23 +79,11 @@ func surroundings(d *segment.Desc, remote, at uint64) string {
 	if at > remote {
 		return fmt.Sprintf("%d bytes of it, then a gap", at-remote)
 	}
-	if len(d.Buffers) == 0 {
+	nearest := d.Nearest(at)
+	if nearest == nil {
 		return "no buffer at all"
 	}
-	nearest := &d.Buffers[0]
-	for i := range d.Buffers {
-		if away(&d.Buffers[i], remote) < away(nearest, remote) {
-			nearest = &d.Buffers[i]
-		}
-	}
 	return fmt.Sprintf("%#x + %d as the nearest of %d", nearest.Addr, nearest.Len, len(d.Buffers))
-}
-
-func away(b *segment.Buffer, remote uint64) uint64 {
-	if remote < b.Addr {
-		return b.Addr - remote
-	}
-	return remote - b.Addr
 }
 
 // answering is what segment.Peer knows about its lookups.

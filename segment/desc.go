@@ -59,6 +59,23 @@ func (d *Desc) Find(addr uint64) *Buffer {
 	return nil
 }
 
+// Nearest returns the published buffer that is closest to addr, the one that holds it if there is one; nil if none is
+// published.
+func (d *Desc) Nearest(addr uint64) *Buffer {
+	i, found := d.search(addr)
+	switch {
+	case len(d.Buffers) == 0:
+		return nil
+	case found || i == 0:
+		return &d.Buffers[i]
+	}
+	before := &d.Buffers[i-1]
+	if i < len(d.Buffers) && d.Buffers[i].Addr-addr < addr-(before.Addr+(before.Len-1)) {
+		return &d.Buffers[i]
+	}
+	return before
+}
+
 // Gap returns how many bytes from addr on are in no published buffer; to the end of the address space if no
 // buffer follows.
 func (d *Desc) Gap(addr uint64) uint64 {

@@ -196,6 +196,19 @@ func TestFindAndGapAgreeWithTheList(t *testing.T) {
 	})
 }
 
+func TestNearestBuffer(t *testing.T) {
+	d := &segment.Desc{Buffers: []segment.Buffer{{Addr: 100, Len: 10}, {Addr: 200, Len: 10}, {Addr: math.MaxUint64 - 9, Len: 10}}}
+	for addr, want := range map[uint64]uint64{0: 100, 99: 100, 100: 100, 109: 100, 154: 100, 155: 200, 199: 200, 205: 200, 210: 200,
+		1 << 63: 200, math.MaxUint64 - 10: math.MaxUint64 - 9, math.MaxUint64: math.MaxUint64 - 9} {
+		if got := d.Nearest(addr).Addr; got != want {
+			t.Errorf("nearest to %d is %d, want %d", addr, got, want)
+		}
+	}
+	if got := new(segment.Desc).Nearest(7); got != nil {
+		t.Errorf("nearest of no buffers is %+v", got)
+	}
+}
+
 func TestSameOwner(t *testing.T) {
 	with := func(incarnation uint64, port uint16) *segment.Desc {
 		return &segment.Desc{Ext: &segment.Extension{Incarnation: incarnation}, TCP: segment.Endpoint{Host: "h", Port: port}}
