@@ -28,7 +28,10 @@ func TestConformance(t *testing.T) {
 		}
 	}, transporttest.Options{
 		Goroutines: 1, Files: 1,
-		Without: map[transporttest.Capability]string{transporttest.StallLimit: "time does not pass for the fake; what it holds it holds until it is told otherwise"},
+		Without: map[transporttest.Capability]string{
+			transporttest.StallLimit: "time does not pass for the fake; what it holds it holds until it is told otherwise",
+			transporttest.Restarting: "a script sees chunks, and not which life of the target they are for",
+		},
 	})
 }
 

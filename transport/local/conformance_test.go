@@ -14,7 +14,11 @@ import (
 func TestConformance(t *testing.T) {
 	transporttest.Run(t, func(*testing.T) transporttest.Pair {
 		here, there := conformingEnd("here"), conformingEnd("there")
-		return transporttest.Pair{Initiator: here, Target: there, Kill: there.Transport.(*Transport).leave}
+		leave := there.Transport.(*Transport).leave
+		return transporttest.Pair{Initiator: here, Target: there, Kill: leave, Restart: func() transporttest.End {
+			leave()
+			return conformingEnd("there")
+		}}
 	}, transporttest.Options{
 		Goroutines: 1,
 		Without: map[transporttest.Capability]string{

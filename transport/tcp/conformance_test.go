@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/moonpath-io/moonpath/config"
@@ -30,8 +31,9 @@ func TestConformance(t *testing.T) {
 		without  map[transporttest.Capability]string
 	}{
 		{"moonpath peer", false, "2", nil},
-		{"published peer", true, "2", nil},
+		{"published peer", true, "2", map[transporttest.Capability]string{transporttest.Restarting: anonymous}},
 		{"version 1", true, "1", map[transporttest.Capability]string{
+			transporttest.Restarting:     anonymous,
 			transporttest.ZeroAllocation: "version 1 has one request at a time on a connection, each with its own deadlines; it is not made for rates at which allocations count",
 		}},
 	} {
@@ -41,13 +43,30 @@ func TestConformance(t *testing.T) {
 				if kind.plain {
 					there.Draft.Ext = nil
 				}
-				p := startProxy(t, there.Transport.(*tcp.Transport).Port())
-				there.Transport = behind{there.Transport, p}
-				return transporttest.Pair{Initiator: here, Target: there, Kill: p.kill, Freeze: p.gate.Lock, Thaw: p.gate.Unlock, Close: p.close}
+				first := there.Transport
+				p := startProxy(t, first.(*tcp.Transport).Port())
+				there.Transport = behind{first, p}
+				pair := transporttest.Pair{Initiator: here, Target: there, Kill: p.kill, Freeze: p.gate.Lock, Thaw: p.gate.Unlock, Close: p.close}
+				if kind.plain {
+					return pair
+				}
+				pair.Restart = func() transporttest.End {
+					p.reset()
+					if err := first.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+					next := conformingEnd(t, "there", kind.protocol)
+					p.port.Store(int64(next.Transport.(*tcp.Transport).Port()))
+					next.Transport = behind{next.Transport, p}
+					return next
+				}
+				return pair
 			}, transporttest.Options{Goroutines: 32, Files: 32, Without: kind.without}) // the proxy's included
 		})
 	}
 }
+
+const anonymous = "a published peer does not say which life of it answers; one with the same memory at the same port cannot be told from the one before"
 
 func conformingEnd(t *testing.T, name, protocol string) transporttest.End {
 	t.Helper()
@@ -87,7 +106,7 @@ func (b behind) Close(ctx context.Context) error {
 // proxy passes bytes on, unless its gate is locked.
 type proxy struct {
 	listener *net.TCPListener
-	target   *net.TCPAddr
+	port     atomic.Int64 // of the target
 	gate     sync.RWMutex
 	running  sync.WaitGroup
 
@@ -102,7 +121,8 @@ func startProxy(t *testing.T, port int) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, target: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}}
+	p := &proxy{listener: l}
+	p.port.Store(int64(port))
 	p.running.Go(p.run)
 	return p
 }
@@ -113,7 +133,7 @@ func (p *proxy) run() {
 		if err != nil {
 			return
 		}
-		far, err := net.DialTCP("tcp", nil, p.target)
+		far, err := net.DialTCP("tcp", nil, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(p.port.Load())})
 		if err != nil || !p.keep(near, far) {
 			near.Close()
 			if far != nil {
@@ -169,8 +189,15 @@ func (p *proxy) pass(from, to *net.TCPConn) {
 func (p *proxy) kill() {
 	p.listener.Close()
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.dead = true
+	p.mu.Unlock()
+	p.reset()
+}
+
+// reset ends every connection.
+func (p *proxy) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, c := range p.conns {
 		_ = c.SetLinger(0)
 		c.Close()

@@ -39,7 +39,7 @@ var borders = []testCase{
 				for _, n := range []uint64{1, 4096, 60000} {
 					near := x.memory("initiator's second", &x.pair.Initiator, 128<<10, false)
 					far := x.memory("target's second", &x.pair.Target, 128<<10, true)
-					x.peer.desc = x.describe()
+					x.publish()
 					s.do(x.between(op, n, near, near.tail(n), far, far.tail(n)))
 				}
 			}
@@ -47,7 +47,7 @@ var borders = []testCase{
 	{name: "beyond a region", demands: "a range that is not wholly inside one registration of the target is refused, and moves nothing",
 		run: func(x *rig) {
 			lone := x.memory("target's second", &x.pair.Target, 128<<10, true)
-			x.peer.desc = x.describe()
+			x.publish()
 			start, s := uint64(lone.region.Addr), x.dial()
 			end := start + lone.region.Len
 			for _, op := range x.ops() {

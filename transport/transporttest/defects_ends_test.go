@@ -90,9 +90,24 @@ var endDefects = []defect{
 	{"gives up on a short standstill", "failure/target frozen and thawed", "failed", func(b *broken) {
 		b.thawed = func(*tap, *transport.Chunk) *xfer.Fault { return &xfer.Fault{Code: xfer.Deadline} }
 	}},
-	{"writes at the thaw what it had given back", "failure/quiesce towards a frozen target", "nothing more would happen", func(b *broken) { b.haunts = true }},
+	{"writes at the thaw what it had given back", "failure/quiesce towards a target frozen after 0 requests", "nothing more would happen", func(b *broken) { b.haunts = true }},
 	{"waits for ever for a frozen target", "failure/a target that stays frozen", "did not end", func(b *broken) { b.patient = true }},
 	{"calls certain what may still happen", "failure/a target that stays frozen", "nothing more would happen", func(b *broken) { b.haunts = true }},
+	{"serves a route to an earlier life", "failure/target restarted", "although nobody was there", func(b *broken) {
+		b.done = func(s *tap, cs []transport.Completion) {
+			for i := range cs {
+				cs[i].Fault = nil
+			}
+			s.Source.Done(cs)
+		}
+	}},
+	{"writes for an earlier life and fails", "failure/target restarted", "was carried out by the new life", func(b *broken) {
+		b.before = func(b *broken, c *transport.Chunk) {
+			if c.Op == xfer.Write {
+				copy(b.far(c), c.Memory())
+			}
+		}
+	}},
 	{"fails to close", "lifecycle/close", "no", func(b *broken) {
 		b.close = func(ctx context.Context) error { return errors.Join(b.Transport.Close(ctx), errors.New("no")) }
 	}},

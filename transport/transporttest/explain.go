@@ -35,7 +35,7 @@ var explaining = []testCase{
 		run: func(x *rig) {
 			x.closeTarget()
 			defer x.closeInitiator()
-			r, err := x.pair.Initiator.Transport.Dial(x.Context(), x.peer, newSource(x))
+			r, err := x.pair.Initiator.Transport.Dial(x.Context(), &x.peer, newSource(x))
 			if err == nil {
 				r.Quiesce(x.Context())
 				x.fatal("Dial gave a route")
@@ -84,7 +84,7 @@ func (x *rig) explained(f *xfer.Fault) {
 		x.fail("there is no fault")
 		return
 	}
-	name, peer := x.pair.Initiator.Transport.Name(), x.peer.desc.Name
+	name, peer := x.pair.Initiator.Transport.Name(), x.peer.Desc().Name
 	switch {
 	case f.Code == xfer.OK || f.Code.Name() == "Unknown":
 		x.fail("the code is %d: %v", f.Code, f)

@@ -22,7 +22,7 @@ var failures = slices.Concat([]testCase{
 	{name: "one bad among good, published", demands: "requests that the target refuses fail alone, when the description still lists their memory",
 		run: func(x *rig) {
 			gone := x.memory("target's second", &x.pair.Target, 1<<20, true)
-			x.peer.desc = x.describe()
+			x.publish()
 			x.unregister(&x.pair.Target, gone)
 			x.badAmongGood(func(op xfer.Op, n uint64) *task { return x.outside(op, n, uint64(gone.region.Addr)) })
 		}},
@@ -36,7 +36,7 @@ var failures = slices.Concat([]testCase{
 	{name: "remote memory that is not mapped", demands: "a request whose remote memory has been unmapped fails alone, and both processes live on",
 		run: func(x *rig) {
 			lost := x.lost("target's lost", &x.pair.Target, true)
-			x.peer.desc = x.describe()
+			x.publish()
 			x.lostAmongGood(func(op xfer.Op, n uint64) *task {
 				return x.blind(op, n, x.near.region, x.near.place(n, 0), lost.region, 0)
 			})
@@ -45,7 +45,7 @@ var failures = slices.Concat([]testCase{
 		run: func(x *rig) {
 			s, ops := x.dial(), x.ops()
 			leaves := x.memory("target's second", &x.pair.Target, 8<<20, true)
-			x.peer.desc = x.describe()
+			x.publish()
 			var ks []*task
 			for i := range uint64(60) {
 				k := x.aimed(ops[i%uint64(len(ops))], 100_000, x.near, x.near.place(100_000, 0), uint64(leaves.region.At(i*100_000)))
@@ -103,18 +103,6 @@ var failures = slices.Concat([]testCase{
 			s.await(ks...)
 			s.completed(ks...)
 		}},
-	{name: "quiesce towards a frozen target", demands: "Quiesce with a context that has ended returns although the target is frozen, and after the promise of quiet nothing happens when it thaws",
-		needs: []Capability{Freezing},
-		run: func(x *rig) {
-			s, ks := x.dial(), x.bulk()
-			s.do(x.mixture(10)...)
-			x.freeze()
-			s.submit(ks...)
-			if s.quiesce(ended()) != transport.Unquiet {
-				s.await(ks...)
-			}
-			x.thaw()
-		}},
 	{name: "a target that stays frozen", demands: "the transport itself ends what a frozen target does not answer, and says of writes that they may still happen",
 		needs: []Capability{Freezing, StallLimit},
 		run: func(x *rig) {
@@ -126,7 +114,50 @@ var failures = slices.Concat([]testCase{
 			x.allFailed(ks)
 			x.thaw()
 		}},
-}, killed())
+	{name: "target restarted", demands: "a route never reaches another life of its target, although that answers at the same address; a new route does",
+		needs: []Capability{Restarting},
+		run: func(x *rig) {
+			s := x.dial()
+			s.do(x.mixture(10)...)
+			again := x.restart()
+			late := x.mixture(20)
+			s.submit(late...)
+			s.await(late...)
+			x.allFailed(late)
+			s.quiesce(x.Context())
+			for _, k := range late {
+				if k.op == xfer.Write && k.stale.differs(k.far, 0) >= 0 {
+					x.fail("the %s, which failed, was carried out by the new life", k)
+				}
+			}
+			x.publish()
+			x.dial().do(x.mixture(20)...)
+			x.leases(again)
+		}},
+}, frozen(), killed())
+
+// frozen are cases that differ in what had been done before.
+func frozen() (cases []testCase) {
+	for _, n := range []int{0, 10, 60} {
+		cases = append(cases, testCase{
+			name:    fmt.Sprintf("quiesce towards a target frozen after %d requests", n),
+			demands: "Quiesce with a context that has ended returns although the target is frozen, and after the promise of quiet nothing happens when it thaws",
+			needs:   []Capability{Freezing},
+			run: func(x *rig) {
+				s, before, ks := x.dial(), x.bulk(), x.bulk()
+				s.do(x.mixture(n)...)
+				s.submit(before...)
+				x.freeze()
+				s.submit(ks...)
+				if s.quiesce(ended()) != transport.Unquiet {
+					s.await(append(before, ks...)...)
+				}
+				x.thaw()
+			},
+		})
+	}
+	return cases
+}
 
 // killed are cases that differ in what had been done before.
 func killed() (cases []testCase) {
@@ -218,6 +249,23 @@ func (x *rig) blind(op xfer.Op, n uint64, near *mem.Region, off uint64, far *mem
 	}
 	x.tasks = append(x.tasks, k)
 	return k
+}
+
+// restart replaces the target, whose memory the new life registers at the same addresses.
+func (x *rig) restart() *mem.Region {
+	x.Helper()
+	x.pair.Target = x.pair.Restart()
+	x.peer.last.Store(x.pair.Target.describe())
+	old := x.far.region
+	rs, err := x.pair.Target.Regions.Register([]mem.Spec{{Addr: old.Addr, Len: old.Len, Remote: true}})
+	if err != nil {
+		x.Fatalf("memory of the test cannot be registered: %v", err)
+	}
+	if err := x.pair.Target.Transport.Attach(x.Context(), rs); err != nil {
+		x.fatal("Attach after a restart: %v", err)
+	}
+	x.peer.last.Store(x.describe())
+	return rs[0]
 }
 
 // unregister takes memory of an end away, as an engine does.

@@ -22,9 +22,9 @@ var identity = []testCase{
 	{name: "offers are stable", demands: "the rows of Offers depend on the description alone until Env.Changed is called",
 		run: func(x *rig) {
 			t := x.pair.Initiator.Transport
-			first := t.Offers(x.peer.desc, nil)
+			first := t.Offers(x.peer.Desc(), nil)
 			x.dial().do(x.task(both[0], 100))
-			if second := t.Offers(x.peer.desc, nil); !reflect.DeepEqual(first, second) {
+			if second := t.Offers(x.peer.Desc(), nil); !reflect.DeepEqual(first, second) {
 				x.fail("first\n%+v\nand after a transfer\n%+v", first, second)
 			}
 		}},
@@ -32,12 +32,12 @@ var identity = []testCase{
 		run: func(x *rig) {
 			t, before := x.pair.Initiator.Transport, x.describe()
 			given := []transport.Offer{{Rail: "somebody else's"}}
-			got := t.Offers(x.peer.desc, given)
-			if len(got) < 2 || got[0].Rail != given[0].Rail || !reflect.DeepEqual(got[1:], t.Offers(x.peer.desc, nil)) {
+			got := t.Offers(x.peer.Desc(), given)
+			if len(got) < 2 || got[0].Rail != given[0].Rail || !reflect.DeepEqual(got[1:], t.Offers(x.peer.Desc(), nil)) {
 				x.fail("behind one row that was there it became\n%+v", got)
 			}
-			if !reflect.DeepEqual(x.peer.desc, before) {
-				x.fail("the description was\n%+v\nand is\n%+v", before, x.peer.desc)
+			if !reflect.DeepEqual(x.peer.Desc(), before) {
+				x.fail("the description was\n%+v\nand is\n%+v", before, x.peer.Desc())
 			}
 		}},
 	{name: "describe", demands: "Describe adds the transport's part: its name at most once, nothing about whose segment it is or where its buffers lie",
@@ -98,7 +98,7 @@ var honesty = []testCase{
 		}},
 	{name: "cost", demands: "a usable row serves some kind of memory, and its cost is above 0, grows with the size and says where it comes from",
 		run: func(x *rig) {
-			for _, o := range x.pair.Initiator.Transport.Offers(x.peer.desc, nil) {
+			for _, o := range x.pair.Initiator.Transport.Offers(x.peer.Desc(), nil) {
 				if len(o.Refused) > 0 {
 					continue
 				}

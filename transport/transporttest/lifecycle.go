@@ -21,7 +21,7 @@ var lifecycle = []testCase{
 		run: func(x *rig) {
 			x.closeInitiator()
 			defer x.closeTarget()
-			r, err := x.pair.Initiator.Transport.Dial(x.Context(), x.peer, newSource(x))
+			r, err := x.pair.Initiator.Transport.Dial(x.Context(), &x.peer, newSource(x))
 			switch {
 			case err == nil:
 				x.within("Quiesce of a route of a closed transport", func() { r.Quiesce(x.Context()) })
@@ -43,7 +43,7 @@ var lifecycle = []testCase{
 			defer x.closeInitiator()
 			x.within("Dial of a target that has left", func() {
 				s := newSource(x)
-				r, err := x.pair.Initiator.Transport.Dial(x.Context(), x.peer, s)
+				r, err := x.pair.Initiator.Transport.Dial(x.Context(), &x.peer, s)
 				if err == nil {
 					x.fail("it gave a route")
 					r.Quiesce(x.Context())
@@ -54,7 +54,7 @@ var lifecycle = []testCase{
 		run: func(x *rig) {
 			s := newSource(x)
 			x.within("Dial with an ended context", func() {
-				r, err := x.pair.Initiator.Transport.Dial(ended(), x.peer, s)
+				r, err := x.pair.Initiator.Transport.Dial(ended(), &x.peer, s)
 				if err == nil {
 					s.route = r
 					x.sources = append(x.sources, s)
@@ -78,7 +78,7 @@ var lifecycle = []testCase{
 			s.do(x.mixture(5)...)
 			near := x.memory("initiator's second", &x.pair.Initiator, 256<<10, false)
 			far := x.memory("target's second", &x.pair.Target, 256<<10, true)
-			x.peer.desc = x.describe()
+			x.publish()
 			for _, op := range x.ops() {
 				s.do(x.between(op, 50_000, near, near.place(50_000, 1), far, far.place(50_000, 2)))
 			}
@@ -89,7 +89,7 @@ var lifecycle = []testCase{
 			for range 3 {
 				near := x.memory("initiator's second", &x.pair.Initiator, 256<<10, false)
 				far := x.memory("target's second", &x.pair.Target, 256<<10, true)
-				x.peer.desc = x.describe()
+				x.publish()
 				for _, op := range x.ops() {
 					s.do(x.between(op, 20_000, near, near.place(20_000, 1), far, far.place(20_000, 2)))
 				}
@@ -129,7 +129,7 @@ var lifecycle = []testCase{
 			x.within("Name, Offers and Describe after Close", func() {
 				t := x.pair.Initiator.Transport
 				_ = t.Name()
-				_ = t.Offers(x.peer.desc, nil)
+				_ = t.Offers(x.peer.Desc(), nil)
 				t.Describe(&segment.Desc{Name: "anybody"})
 			})
 		}},

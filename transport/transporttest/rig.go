@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ type rig struct {
 	before  residue
 
 	pair      Pair
-	peer      *peer
+	peer      peer
 	offered   []xfer.Op
 	near, far *arena
 	arenas    []*arena
@@ -38,11 +39,15 @@ type rig struct {
 	closed    bool // the case has closed the transports itself
 }
 
-// peer is the opened segment of the target.
-type peer struct{ desc *segment.Desc }
+// peer is the opened segment of the target. A refresh finds what was published last.
+type peer struct{ desc, last atomic.Pointer[segment.Desc] }
 
-func (p *peer) Desc() *segment.Desc                            { return p.desc }
-func (p *peer) Refresh(context.Context) (*segment.Desc, error) { return p.desc, nil }
+func (p *peer) Desc() *segment.Desc { return p.desc.Load() }
+
+func (p *peer) Refresh(context.Context) (*segment.Desc, error) {
+	p.desc.Store(p.last.Load())
+	return p.Desc(), nil
+}
 
 // perform runs one case from the opening of its pair to the look at what is left.
 func perform(t testing.TB, c testCase, group string, opt Options, open func() Pair) {
@@ -54,15 +59,13 @@ func perform(t testing.TB, c testCase, group string, opt Options, open func() Pa
 	}
 	x := &rig{TB: t, demands: c.demands, group: group, opt: opt, before: remains()}
 	x.pair = open()
-	for _, need := range c.needs {
-		if need == Killing && x.pair.Kill == nil || need == Freezing && (x.pair.Freeze == nil || x.pair.Thaw == nil) {
-			t.Fatalf("the Pair has no hook to %s its target; give it one, or say in Options.Without[%q] why there is none", need, need)
-		}
-	}
 	defer x.finish()
+	for _, complaint := range x.pair.complaints(opt, c.needs) {
+		t.Fatal(complaint)
+	}
 	x.near = x.memory("initiator's", &x.pair.Initiator, arenaBytes, false)
 	x.far = x.memory("target's", &x.pair.Target, arenaBytes, true)
-	x.peer = &peer{x.describe()}
+	x.publish()
 	x.ops()
 	c.run(x)
 }
@@ -86,6 +89,12 @@ func (x *rig) story(format string, args ...any) string {
 // describe is the target's description as its engine would publish it now.
 func (x *rig) describe() *segment.Desc { return x.pair.Target.describe() }
 
+// publish makes it the description of the opened segment.
+func (x *rig) publish() {
+	x.peer.last.Store(x.describe())
+	x.peer.desc.Store(x.peer.last.Load())
+}
+
 func (e *End) describe() *segment.Desc {
 	d := e.Draft
 	d.Protocols = slices.Clone(d.Protocols)
@@ -104,7 +113,7 @@ func (e *End) describe() *segment.Desc {
 
 // published reports whether one buffer of the description holds a range.
 func (x *rig) published(addr, n uint64) bool {
-	b := x.peer.desc.Find(addr)
+	b := x.peer.Desc().Find(addr)
 	return b != nil && n <= b.Len-(addr-b.Addr)
 }
 
@@ -118,7 +127,7 @@ func (x *rig) dial() *source {
 
 func (x *rig) open(s *source) {
 	x.Helper()
-	r, err := x.pair.Initiator.Transport.Dial(x.Context(), x.peer, s)
+	r, err := x.pair.Initiator.Transport.Dial(x.Context(), &x.peer, s)
 	if err != nil {
 		x.fatal("Dial to a target that is there: %v", err)
 	}
@@ -303,7 +312,7 @@ func (x *rig) ops() []xfer.Op {
 
 func (x *rig) look() (all []xfer.Op) {
 	x.Helper()
-	for _, o := range x.pair.Initiator.Transport.Offers(x.peer.desc, nil) {
+	for _, o := range x.pair.Initiator.Transport.Offers(x.peer.Desc(), nil) {
 		for _, op := range both {
 			if len(o.Refused) == 0 && o.Ops.Has(op) && !slices.Contains(all, op) {
 				all = append(all, op)
@@ -311,7 +320,7 @@ func (x *rig) look() (all []xfer.Op) {
 		}
 	}
 	if len(all) == 0 {
-		x.fatal("the transport offers no operation towards a target that is there: %+v", x.pair.Initiator.Transport.Offers(x.peer.desc, []transport.Offer{}))
+		x.fatal("the transport offers no operation towards a target that is there: %+v", x.pair.Initiator.Transport.Offers(x.peer.Desc(), []transport.Offer{}))
 	}
 	return all
 }

@@ -22,6 +22,9 @@ type Pair struct {
 	// Freeze stops the target as a stopped process would: what is sent to it may pile up, nothing happens. Thaw goes on
 	// from there. A case that freezes thaws before it ends.
 	Freeze, Thaw func()
+	// Restart ends the target and opens another engine in its place, which answers where the first one did and has
+	// registered nothing yet. It returns the new end, and has closed the old one.
+	Restart func() End
 	// Close ends what was opened besides the two transports, such as a proxy between them. It is called once, after both
 	// transports are closed, and may be nil.
 	Close func()
@@ -48,11 +51,13 @@ const (
 	Freezing Capability = "freeze"
 	// StallLimit: chunks towards a frozen target come back by themselves, within Options.Patience.
 	StallLimit Capability = "stall limit"
+	// Restarting: the target can be replaced (Pair.Restart), and a route to the old one never reaches the new one.
+	Restarting Capability = "restart"
 	// ZeroAllocation: in steady state nothing is allocated per chunk, at either end.
 	ZeroAllocation Capability = "zero allocation"
 )
 
-var capabilities = []Capability{Killing, Freezing, StallLimit, ZeroAllocation}
+var capabilities = []Capability{Killing, Freezing, StallLimit, Restarting, ZeroAllocation}
 
 // Options say what to expect of the transport. The zero Options expect everything.
 type Options struct {
@@ -86,6 +91,20 @@ func (o Options) complaints() (all []string) {
 		}
 		if o.Without[c] == "" {
 			all = append(all, fmt.Sprintf("Options.Without excepts %q without a reason; say why the transport does not have it", c))
+		}
+	}
+	return all
+}
+
+// complaints lists where hooks and options do not fit each other.
+func (p *Pair) complaints(opt Options, needs []Capability) (all []string) {
+	for c, there := range map[Capability]bool{Killing: p.Kill != nil, Freezing: p.Freeze != nil && p.Thaw != nil, Restarting: p.Restart != nil} {
+		_, excepted := opt.Without[c]
+		switch {
+		case excepted && there:
+			all = append(all, fmt.Sprintf("the Pair has a hook to %s its target, and Options.Without says that it cannot; take one of the two away", c))
+		case !there && slices.Contains(needs, c):
+			all = append(all, fmt.Sprintf("the Pair has no hook to %s its target; give it one, or say in Options.Without[%q] why there is none", c, c))
 		}
 	}
 	return all

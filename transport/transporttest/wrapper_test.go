@@ -57,7 +57,8 @@ func (b *broken) pair(put func(*broken)) Pair {
 	}
 	here.Transport = b
 	kill := func() { _ = there.Transport.Close(context.Background()) }
-	return Pair{Initiator: here, Target: End{&described{there.Transport, b}, there.Regions, there.Draft}, Kill: kill, Freeze: b.freeze, Thaw: b.thaw}
+	restart := func() End { kill(); return end("there") }
+	return Pair{Initiator: here, Target: End{&described{there.Transport, b}, there.Regions, there.Draft}, Kill: kill, Freeze: b.freeze, Thaw: b.thaw, Restart: restart}
 }
 
 // described is the target of a broken initiator.

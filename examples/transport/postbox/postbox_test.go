@@ -23,7 +23,11 @@ func TestConformance(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		return transporttest.Pair{Initiator: here, Target: there, Kill: kill}
+		restart := func() transporttest.End {
+			kill()
+			return open("there")
+		}
+		return transporttest.Pair{Initiator: here, Target: there, Kill: kill, Restart: restart}
 	}, transporttest.Options{
 		Goroutines: 1, // the carrier
 		Without: map[transporttest.Capability]string{
