@@ -145,7 +145,7 @@ func (r *route) finish() {
 
 func (r *route) torn(code xfer.Code) func(*held) transport.Completion {
 	return func(h *held) transport.Completion {
-		return h.completion(&xfer.Fault{Code: code, Stage: xfer.StageComplete, Path: r.fake.options.Name, Remote: h.answer.Remote,
+		return h.completion(&xfer.Fault{Code: code, Stage: xfer.StageComplete, Path: r.fake.options.Name, Peer: r.to.Desc().Name, Remote: h.answer.Remote,
 			Detail: "the chunk was held and given back unfinished"}, h.answer.Remote)
 	}
 }

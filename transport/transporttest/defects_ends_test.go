@@ -155,6 +155,7 @@ var endDefects = []defect{
 			return "local"
 		}
 	}},
+	{"does not say which peer was quiesced", "explain/a quiesced route", "the peer is", func(b *broken) { b.faults(func(f *xfer.Fault) { f.Peer = "" }) }},
 	{"does not say which peer is frozen", "explain/a frozen target", "the peer is", func(b *broken) { b.faults(func(f *xfer.Fault) { f.Peer = "" }) }},
 }
 

@@ -49,6 +49,18 @@ var explaining = []testCase{
 				x.fail("the stage is %q: %v", f.Stage, f)
 			}
 		}},
+	{name: "a quiesced route", demands: "the fault of a request that Quiesce gave back unfinished has code, stage, path, peer and a next step",
+		needs: []Capability{Freezing},
+		run: func(x *rig) {
+			s := x.dial()
+			s.do(x.mixture(2)...)
+			x.freeze()
+			ks := x.mixture(20)
+			s.submit(ks...)
+			s.quiesce(ended())
+			x.allExplained(ks)
+			x.thaw()
+		}},
 	{name: "a killed target", demands: "the fault of a request to a killed target has code, stage, path, peer and a next step",
 		needs: []Capability{Killing},
 		run: func(x *rig) {
@@ -57,9 +69,7 @@ var explaining = []testCase{
 			ks := x.mixture(4)
 			s.submit(ks...)
 			s.await(ks...)
-			for _, k := range ks {
-				x.explained(k.fault)
-			}
+			x.allExplained(ks)
 		}},
 	{name: "a frozen target", demands: "the fault of a request that a frozen target did not answer has code, stage, path, peer and a next step",
 		needs: []Capability{Freezing, StallLimit},
@@ -70,11 +80,19 @@ var explaining = []testCase{
 			ks := x.mixture(4)
 			s.submit(ks...)
 			s.await(ks...)
-			for _, k := range ks {
-				x.explained(k.fault)
-			}
+			x.allExplained(ks)
 			x.thaw()
 		}},
+}
+
+// allExplained looks at the faults of requests that a transport took.
+func (x *rig) allExplained(ks []*task) {
+	x.Helper()
+	for _, k := range ks {
+		if k.fault != withdrawn {
+			x.explained(k.fault)
+		}
+	}
 }
 
 // explained checks that a fault tells its reader all that he needs.

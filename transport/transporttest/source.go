@@ -78,12 +78,15 @@ func (s *source) queue(ks ...*task) {
 func (s *source) refuse(k *task) {
 	k.left -= k.len - k.cut
 	if k.fault == nil {
-		k.fault = &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageSend, Detail: "the suite has taken it out of the queue"}
+		k.fault = withdrawn
 	}
 	if k.left == 0 {
 		k.ended <- struct{}{}
 	}
 }
+
+// withdrawn is the suite's own fault, of requests that no transport took.
+var withdrawn = &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageSend, Detail: "the suite has taken it out of the queue"}
 
 // close ends what is queued, as an engine does before it ends a route.
 func (s *source) close() {
