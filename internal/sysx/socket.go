@@ -77,7 +77,7 @@ func (b bare) Write(f func(fd uintptr) bool) error { return b.Read(f) }
 // unix.EAGAIN.
 func NewBareStream(fd int) *Stream {
 	s := &Stream{raw: bare(fd)}
-	s.read.bind(unix.SYS_READV, nil)
-	s.write.bind(unix.SYS_WRITEV, nil)
+	s.read.bind(unix.SYS_READV, nil, &s.bulk)
+	s.write.bind(unix.SYS_WRITEV, nil, &s.bulk)
 	return s
 }

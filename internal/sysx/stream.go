@@ -3,6 +3,7 @@ package sysx
 import (
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -15,6 +16,15 @@ type Stream struct {
 	raw   syscall.RawConn
 	read  call
 	write call
+	bulk  atomic.Bool
+}
+
+// SetBulk says whether what the stream moves now is bulk: then large calls take turns while small requests are
+// about. Batches of small requests make large calls, too, and take none. It may be called by any goroutine.
+func (s *Stream) SetBulk(bulk bool) {
+	if s.bulk.Load() != bulk {
+		s.bulk.Store(bulk)
+	}
 }
 
 // Flow decides anew before each attempt what is moved, and takes note of what was. Between an attempt that
@@ -28,6 +38,7 @@ type Flow interface {
 
 // call is the state that the poller's closures work on, so that no closure is made per call.
 type call struct {
+	bulk  *atomic.Bool
 	flow  Flow
 	vs    []unix.Iovec // where there is no flow
 	n     int
@@ -44,13 +55,13 @@ func NewStream(c *net.TCPConn, in, out Flow) (*Stream, error) {
 		return nil, err
 	}
 	s := &Stream{raw: raw}
-	s.read.bind(unix.SYS_READV, in)
-	s.write.bind(unix.SYS_WRITEV, out)
+	s.read.bind(unix.SYS_READV, in, &s.bulk)
+	s.write.bind(unix.SYS_WRITEV, out, &s.bulk)
 	return s, nil
 }
 
-func (c *call) bind(trap uintptr, flow Flow) {
-	c.flow = flow
+func (c *call) bind(trap uintptr, flow Flow, bulk *atomic.Bool) {
+	c.flow, c.bulk = flow, bulk
 	c.try = func(fd uintptr) bool {
 		c.attempt(trap, fd)
 		return true
@@ -65,11 +76,11 @@ func (c *call) bind(trap uintptr, flow Flow) {
 
 func (c *call) attempt(trap, fd uintptr) {
 	if c.flow == nil {
-		c.n, c.errno = vectored(trap, fd, c.vs)
+		c.n, c.errno = c.vectored(trap, fd, c.vs)
 		return
 	}
 	if vs := c.flow.Vectors(); len(vs) > 0 {
-		c.n, c.errno = vectored(trap, fd, vs)
+		c.n, c.errno = c.vectored(trap, fd, vs)
 	} else {
 		c.n, c.errno = 0, nothing
 	}
@@ -83,13 +94,13 @@ const nothing = syscall.Errno(0xffff)
 // microseconds. A longer one, which may also meet page faults, must not hold up a stop of the world.
 const smallCall = 80 << 10
 
-func vectored(trap, fd uintptr, vs []unix.Iovec) (int, syscall.Errno) {
+func (c *call) vectored(trap, fd uintptr, vs []unix.Iovec) (int, syscall.Errno) {
 	total := uint64(0)
 	for i := range vs {
 		total += vs[i].Len
 	}
 	small := total <= smallCall
-	if !small && hurrying.Load() {
+	if !small && c.bulk.Load() && hurrying.Load() {
 		turns <- struct{}{}
 		defer func() { <-turns }()
 	}

@@ -301,8 +301,15 @@ func TestLargeCallsTakeTurnsWhileSmallRequestsAreAbout(t *testing.T) {
 	Hurry()
 	a, b := pair(t)
 	done := make(chan error, 1)
-	go func() { done <- stream(t, a, nil, nil).Write(vecs(make([]byte, 1<<20))) }()
-	if err := stream(t, b, nil, nil).Write(vecs(make([]byte, smallCall))); err != nil {
+	bulk := stream(t, a, nil, nil)
+	bulk.SetBulk(true)
+	go func() { done <- bulk.Write(vecs(make([]byte, 1<<20))) }()
+	other := stream(t, b, nil, nil)
+	if err := other.Write(vecs(make([]byte, 2*smallCall))); err != nil {
+		t.Errorf("a large call of small requests: %v", err)
+	}
+	other.SetBulk(true)
+	if err := other.Write(vecs(make([]byte, smallCall))); err != nil {
 		t.Errorf("a small call: %v", err)
 	}
 	_ = b.SetReadDeadline(time.Now().Add(50 * time.Millisecond))

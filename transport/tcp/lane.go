@@ -129,6 +129,14 @@ func (l *lane) kick() {
 	}
 }
 
+// callLimit is how much payload one call moves at most.
+func (l *lane) callLimit() uint64 {
+	if l.large.Load() > 0 {
+		return uint64(sysx.CallBytes(callBytes))
+	}
+	return callBytes
+}
+
 func rouse(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -79,7 +79,7 @@ func (s receiver) Vectors() []unix.Iovec {
 	l.recvMu.Lock()
 	vs := l.recvVs[:0]
 	got := l.got
-	budget := uint64(sysx.CallBytes(callBytes))
+	budget := l.callLimit()
 	tail := l.tail.Load()
 	slot := 0 // in statuses
 	from := 0 // start of the run of status frames that are not in vs yet
@@ -210,8 +210,8 @@ func (l *lane) front(tail uint64) *entry {
 func (l *lane) pass() {
 	e := &l.ring[l.head.Load()%laneSlots]
 	l.bytes.Add(-int64(e.work.chunk.Len))
-	if e.work.chunk.Queue != transport.Small {
-		l.large.Add(-1)
+	if e.work.chunk.Queue != transport.Small && l.large.Add(-1) == 0 {
+		l.stream.SetBulk(false)
 	}
 	e.memory = nil
 	l.head.Add(1)

@@ -135,6 +135,7 @@ func (l *lane) take() bool {
 	l.bytes.Add(total)
 	if large > 0 {
 		l.large.Add(large)
+		l.stream.SetBulk(true)
 	}
 	if int(large) < n {
 		sysx.Hurry()
@@ -170,7 +171,7 @@ func (s sender) Vectors() []unix.Iovec {
 	vs := l.sendVs[:0]
 	tail := l.tail.Load()
 	skip := l.sendOff
-	budget := uint64(sysx.CallBytes(callBytes))
+	budget := l.callLimit()
 	for i := l.sent.Load(); i < tail && len(vs)+2 <= cap(vs); i++ {
 		e := &l.ring[i%laneSlots]
 		if e.skip {

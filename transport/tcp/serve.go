@@ -22,6 +22,7 @@ import (
 type session struct {
 	t      *Transport
 	stream *sysx.Stream
+	bulk   bool // the request before was not small
 	begun  bool // the first frame has been taken: a hello comes too late
 	hello  bool // the peer is a moonpath engine that knows who we are
 	drains bool // it asked to stay connected after a rejection
@@ -35,8 +36,6 @@ type session struct {
 	owed     atomic.Bool   // a payload or an answer is under way
 	progress atomic.Uint64 // grows with every call that moved bytes
 	ending   atomic.Bool   // end at the next border of an exchange
-
-	tether sysx.Tether
 
 	connMu sync.Mutex
 	conn   *net.TCPConn // nil while the session has no goroutine of its own
@@ -93,11 +92,15 @@ func (s *session) adopt() error {
 // run serves until the peer leaves, breaks the protocol or names memory that it may not touch.
 func (s *session) run() {
 	defer mem.ExpectFaults()()
+	var tether sysx.Tether
 	for s.exchange() {
+		if s.bulk {
+			tether.Follow()
+		}
 	}
 	s.flush() // what was done before the request that ended the session is answered
 	s.end()
-	s.tether.Free()
+	tether.Free()
 }
 
 // end closes the connection; the session's memory serves another one.
@@ -168,11 +171,10 @@ func (s *session) exchange() bool {
 		return s.reject(h, op, v2, code)
 	}
 	s.bytes += h.Size
-	if h.Size <= transport.SmallLimit {
+	s.bulk = h.Size > transport.SmallLimit
+	s.stream.SetBulk(s.bulk)
+	if !s.bulk {
 		sysx.Hurry()
-	}
-	if h.Size > bulkPayload {
-		s.tether.Follow()
 	}
 	memory := lease.View(h.Addr-uint64(lease.Region.Addr), h.Size)
 	if op == tcpframe.OpWrite {
