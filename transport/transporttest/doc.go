@@ -19,9 +19,9 @@
 // and no goroutine, descriptor or lease may be left.
 //
 // Invariants: a case fails by a demand that it names, says what happened instead and where to read more; it is skipped
-// for a capability alone that Options.Without says the transport does not have, with the reason; each case stands by
-// itself. Cases run one after the other, because some count the goroutines of the process: let no other test run beside
-// them.
+// for a capability that Options.Without says the transport does not have, with the reason, and for nothing else but
+// allocations under the race detector and operations that the transport does not offer; each case stands by itself.
+// Cases run one after the other, because some count the goroutines of the process: let no other test run beside them.
 //
 // Goroutines: those of a case that submit, wait or close beside it; all have ended when the case has, unless the
 // transport blocks them for ever, which fails the case.
