@@ -23,8 +23,16 @@ import (
 type Front struct {
 	*Proxy  // of the data port
 	target  string
+	options FrontOptions
 	control net.Listener
 	turns   chan struct{}
+}
+
+// FrontOptions say how a front describes its engine.
+type FrontOptions struct {
+	// Classic leaves the moonpath object out, so that the engine looks like Mooncake's: nobody says hello to it, and
+	// engines of the same process do not recognise it as a neighbour.
+	Classic bool
 }
 
 // maxQuestions bounds the questions that a front serves at once; further ones wait.
@@ -35,8 +43,8 @@ const questionTime = 20 * time.Second
 
 // OpenFront asks the engine whose segment has that name for its data port, and starts a front and a proxy. An engine
 // that is restarted under the same name is found again when somebody asks for its description.
-func OpenFront(ctx context.Context, name string, p *Plan) (*Front, error) {
-	f := &Front{target: name, turns: make(chan struct{}, maxQuestions)}
+func OpenFront(ctx context.Context, name string, p *Plan, o FrontOptions) (*Front, error) {
+	f := &Front{target: name, options: o, turns: make(chan struct{}, maxQuestions)}
 	reply, err := f.ask(ctx, ctrlframe.Append(nil, ctrlframe.Frame{Type: ctrlframe.Metadata, Body: handshake.AppendMetadataRequest(nil)}))
 	if err != nil {
 		return nil, f.failed("no answer from the control port", err)
@@ -131,6 +139,9 @@ func (f *Front) redirected(body []byte) []byte {
 	f.Retarget(data)
 	all["tcp_data_host"] = json.RawMessage(strconv.Quote(f.Addr().IP.String()))
 	all["tcp_data_port"] = json.RawMessage(strconv.Itoa(f.Addr().Port))
+	if f.options.Classic {
+		delete(all, "moonpath")
+	}
 	changed, err := json.Marshal(all)
 	if err != nil {
 		return body

@@ -67,7 +67,7 @@ func TestFrontReplacesTheDataPortAndNothingElse(t *testing.T) {
 		Buffers: []segjson.Buffer{{Name: "cpu:0", Addr: 0xfffffffffffff000, Length: 4095}}}
 	text := strings.Replace(string(segjson.Append(nil, d)), "{", `{"unheard_of":[1,{"a":18446744073709551615}],`, 1)
 	name := control(t, map[ctrlframe.Type]string{ctrlframe.Metadata: text, ctrlframe.Notify: `{"status":"success"}`})
-	f, err := fault.OpenFront(t.Context(), name, newPlan(t, 1, fault.StreamRule{Do: fault.Duplicate, Bytes: 3}))
+	f, err := fault.OpenFront(t.Context(), name, newPlan(t, 1, fault.StreamRule{Do: fault.Duplicate, Bytes: 3}), fault.FrontOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +100,29 @@ func TestFrontNeedsAnEngineWithADataPort(t *testing.T) {
 		"no tcp":    control(t, map[ctrlframe.Type]string{ctrlframe.Metadata: `{"name":"x","protocol":"rdma","devices":[],"buffers":[],"priority_matrix":{}}`}),
 		"no engine": control(t, map[ctrlframe.Type]string{ctrlframe.Metadata: "null"}),
 	} {
-		f, err := fault.OpenFront(t.Context(), addr, newPlan(t, 1))
+		f, err := fault.OpenFront(t.Context(), addr, newPlan(t, 1), fault.FrontOptions{})
 		if xfer.CodeOf(err) != xfer.Metadata {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err == nil {
 			f.Close()
+		}
+	}
+}
+
+func TestClassicFrontHidesTheMoonpathObject(t *testing.T) {
+	d := &segjson.Descriptor{Name: "10.0.0.1:12001", Protocols: []string{"tcp"}, TCPProtoVersion: 2, TCPDataHost: "127.0.0.1", TCPDataPort: 15001, Buffers: []segjson.Buffer{},
+		Moonpath: &segjson.Extension{Schema: segjson.ExtensionSchema, Min: segjson.ExtensionMin, Incarnation: 7, Protocols: []string{"tcp"}, HelloVersion: 1}}
+	name := control(t, map[ctrlframe.Type]string{ctrlframe.Metadata: string(segjson.Append(nil, d))})
+	for _, classic := range []bool{false, true} {
+		f, err := fault.OpenFront(t.Context(), name, newPlan(t, 1), fault.FrontOptions{Classic: classic})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		got, err := segjson.Parse(ask(t, f.Name(), ctrlframe.Metadata, "{}").Body)
+		if err != nil || (got.Moonpath == nil) != classic {
+			t.Errorf("classic %v: %+v, %v", classic, got, err)
 		}
 	}
 }

@@ -11,14 +11,16 @@ var (
 	seedFlag      = flag.Uint64("meta.seed", 0, "seed of the first random history; 0: a new one")
 	stepsFlag     = flag.Int("meta.steps", 40, "steps of a random history")
 	historiesFlag = flag.Int("meta.histories", 0, "random histories for each system; 0: as many as there is time for")
-	timeFlag      = flag.Duration("meta.time", 1500*time.Millisecond, "time for the random histories of each system")
+	timeFlag      = flag.Duration("meta.time", time.Second, "time for the random histories of each system")
+	patienceFlag  = flag.Duration("meta.patience", 20*time.Second, "what has not ended by then never will; less makes a history that hangs short sooner")
 	historyFlag   = flag.String("meta.history", "", "the text of one history to run instead")
 )
 
 // Run runs random histories on systems that open makes, as many as the flags say, and fails the test with the first
-// that violates the model, its seed, and a shorter one.
+// that violates the model, its seed, and a shorter one. The flags decide about the shape's Steps and Patience.
 func Run(t *testing.T, shape Shape, open func() (System, error)) {
 	t.Helper()
+	shape.Patience = *patienceFlag
 	if *historyFlag != "" {
 		h, err := Parse(*historyFlag)
 		if err != nil {

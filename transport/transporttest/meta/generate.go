@@ -14,6 +14,12 @@ type Shape struct {
 	Steps   int
 	Batches int  // that are open at once
 	Faults  bool // Freeze, Thaw and Cut occur
+	// LooseReads says that the buffer of a read that did not complete may hold anything; else it holds what it held, or
+	// what the read would have brought, byte by byte, and only the former if the read was refused.
+	LooseReads bool
+	// LooseWrites says that a write which failed without the remote state being unknown may have happened all the same,
+	// but will not any more: it was sent again, and refused only then.
+	LooseWrites bool
 	// Patience bounds every wait: what has not ended by then never will. 0 is 20 s.
 	Patience time.Duration
 }

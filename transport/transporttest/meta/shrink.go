@@ -17,7 +17,7 @@ type Failure struct {
 // differs from run to run.
 const attempts = 3
 
-// shrinkTime is how long Find looks for a shorter history.
+// shrinkTime is how long Find looks for a shorter history, at least.
 const shrinkTime = 5 * time.Second
 
 // Find runs the histories of seed, seed+1, … until one violates the model, n have been run, or the time is over; n = 0
@@ -29,7 +29,7 @@ func (s Shape) Find(open func() (System, error), seed uint64, n int, limit time.
 		var v *Violation
 		switch {
 		case errors.As(err, &v):
-			return &Failure{History: h, Shortest: s.Shrink(open, h, shrinkTime), Violation: *v}, run + 1, nil
+			return &Failure{History: h, Shortest: s.Shrink(open, h, max(shrinkTime, 5*s.Patience)), Violation: *v}, run + 1, nil
 		case err != nil:
 			return nil, run, err
 		}
