@@ -29,7 +29,7 @@ func TestMemoryIsWhatOutcomesSay(t *testing.T) {
 			shape.LooseReads, shape.Faults = c.loose, c.faults
 			// What was executed before a connection broke is sent again, and may be refused then.
 			shape.LooseWrites = c.faults
-			meta.Run(t, shape, func() (meta.System, error) { return openDuo(shape, c.path) })
+			meta.Run(t, shape, func(uint64) (meta.System, error) { return openDuo(shape, c.path) })
 		})
 	}
 }

@@ -18,7 +18,7 @@ var (
 
 // Run runs random histories on systems that open makes, as many as the flags say, and fails the test with the first
 // that violates the model, its seed, and a shorter one. The flags decide about the shape's Steps and Patience.
-func Run(t *testing.T, shape Shape, open func() (System, error)) {
+func Run(t *testing.T, shape Shape, open func(seed uint64) (System, error)) {
 	t.Helper()
 	shape.Patience = *patienceFlag
 	if *historyFlag != "" {

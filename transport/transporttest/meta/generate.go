@@ -14,6 +14,8 @@ type Shape struct {
 	Steps   int
 	Batches int  // that are open at once
 	Faults  bool // Freeze, Thaw and Cut occur
+	// Failing says that requests may fail at any time; else those that nothing is in the way of have to complete.
+	Failing bool
 	// LooseReads says that the buffer of a read that did not complete may hold anything; else it holds what it held, or
 	// what the read would have brought, byte by byte, and only the former if the read was refused.
 	LooseReads bool

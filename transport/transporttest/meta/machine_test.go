@@ -50,10 +50,10 @@ const (
 )
 
 // open returns machines; those that hang do so until the test has ended.
-func open(t testing.TB, b bug, shape meta.Shape) func() (meta.System, error) {
+func open(t testing.TB, b bug, shape meta.Shape) func(uint64) (meta.System, error) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	return func() (meta.System, error) {
+	return func(uint64) (meta.System, error) {
 		m := &machine{bug: b, release: release}
 		m.idle.L, m.thawed.L = &m.mu, &m.mu
 		for side := range m.memory {

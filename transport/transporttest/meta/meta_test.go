@@ -113,7 +113,7 @@ func TestAnyStepsAreAHistory(t *testing.T) {
 }
 
 func TestSystemThatCannotBeHadIsNoViolation(t *testing.T) {
-	none := func() (meta.System, error) { return nil, errNoMachine }
+	none := func(uint64) (meta.System, error) { return nil, errNoMachine }
 	if f, _, err := shape.Find(none, 1, 10, time.Minute); f != nil || !errors.Is(err, errNoMachine) {
 		t.Errorf("got %v, %v", f, err)
 	}

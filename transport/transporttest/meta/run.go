@@ -60,12 +60,12 @@ type op struct {
 	seen, always bool     // its remote memory was registered at some time, at all times
 }
 
-// Replay runs a history on a fresh system. The error is a *Violation, or says that the system itself could not be had.
-func (s Shape) Replay(open func() (System, error), h History) error {
+// Replay runs a history on a fresh system, which open makes and which may depend on the history's seed. The error is a *Violation, or says that the system itself could not be had.
+func (s Shape) Replay(open func(seed uint64) (System, error), h History) error {
 	if s.Patience == 0 {
 		s.Patience = 20 * time.Second
 	}
-	system, err := open()
+	system, err := open(h.Seed)
 	if err != nil {
 		return fmt.Errorf("meta: opening a system: %w", err)
 	}

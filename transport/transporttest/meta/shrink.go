@@ -22,7 +22,7 @@ const shrinkTime = 5 * time.Second
 
 // Find runs the histories of seed, seed+1, … until one violates the model, n have been run, or the time is over; n = 0
 // is no bound. It returns the failure, shrunk, or nil, and how many histories were run.
-func (s Shape) Find(open func() (System, error), seed uint64, n int, limit time.Duration) (f *Failure, run int, err error) {
+func (s Shape) Find(open func(seed uint64) (System, error), seed uint64, n int, limit time.Duration) (f *Failure, run int, err error) {
 	for end := time.Now().Add(limit); (n == 0 || run < n) && time.Now().Before(end); run++ {
 		h := s.Generate(seed + uint64(run))
 		err := s.Replay(open, h)
@@ -39,7 +39,7 @@ func (s Shape) Find(open func() (System, error), seed uint64, n int, limit time.
 
 // Shrink looks for a shorter history that violates the model, too, for at most that long: it leaves out runs of steps,
 // half of them first, then requests of batches.
-func (s Shape) Shrink(open func() (System, error), h History, limit time.Duration) History {
+func (s Shape) Shrink(open func(seed uint64) (System, error), h History, limit time.Duration) History {
 	end := time.Now().Add(limit)
 	fails := func(steps []Step) bool {
 		for range attempts {
