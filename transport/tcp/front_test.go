@@ -177,6 +177,7 @@ func TestClosingFinishesAFirstExchangeThatIsUnderWay(t *testing.T) {
 	idle, busy := h.client(), h.client()
 	idle.send(readRequest(uint64(r.Addr), 4))
 	idle.expect(ok, r.Bytes()[:4])
+	eventually(t, "the first session is idle", func() bool { return h.busy() == 0 })
 	payload := patterned(1000, 7)
 	whole := writeRequest(uint64(r.Addr), payload)
 	busy.send(whole[:500])

@@ -31,7 +31,9 @@ func (l *lane) receive() error {
 			tether.Follow()
 		}
 		_, err := l.stream.ReadFlow()
-		l.giveBack()
+		if err != nil || l.broke != nil || l.doneBytes >= bulkPayload || len(l.done) >= takeBatch {
+			l.giveBack() // what is less waits for the end of the burst, in Moved
+		}
 		if l.broke != nil {
 			return l.broke
 		}
@@ -147,6 +149,10 @@ func (s receiver) Moved(n int) {
 	}
 	l.passSkipped()
 	l.recvMu.Unlock()
+	if n == 0 {
+		// The burst has ended and the reader parks: whoever waits for these runs at once, on its processor.
+		l.giveBack()
+	}
 }
 
 // settle works off n bytes that lie where Vectors put them.

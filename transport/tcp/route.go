@@ -135,7 +135,10 @@ func (r *route) Kick() {
 	}
 	bulk := r.lanes[len(r.lanes)-max(len(r.lanes)-1, 1):]
 	if waiting&r.lanes[0].queues != 0 {
-		if first := r.lanes[0]; !r.offer(first, transport.Small) && (!first.idle() || first.failed.Load()) {
+		first := r.lanes[0]
+		// Two submitters that share a lane wait for each other's answers; with a lane each they do not.
+		shared := first.idle() || !r.offerIdle(bulk, transport.Small)
+		if shared && !r.offer(first, transport.Small) && (!first.idle() || first.failed.Load()) {
 			r.spread(bulk, transport.Small)
 		}
 	}
@@ -151,13 +154,22 @@ func (r *route) offer(l *lane, q transport.Queue) bool {
 	return !r.waits(q)
 }
 
+// offerIdle offers what waits in a queue to the lanes that are connected and idle, until nothing is left or one is
+// found that does not want it, and so is about to be busy; it reports whether that was so.
+func (r *route) offerIdle(lanes []*lane, q transport.Queue) bool {
+	for _, l := range lanes {
+		if l.up.Load() && l.idle() && (r.offer(l, q) || l.idle()) {
+			return true
+		}
+	}
+	return false
+}
+
 // spread offers what waits in a queue to lanes in order: idle ones, one that is not connected yet, and those
 // that have room besides what they are doing.
 func (r *route) spread(lanes []*lane, q transport.Queue) {
-	for _, l := range lanes {
-		if l.up.Load() && l.idle() && (r.offer(l, q) || l.idle()) {
-			return
-		}
+	if r.offerIdle(lanes, q) {
+		return
 	}
 	for _, l := range lanes {
 		if !l.up.Load() && !l.failed.Load() {
