@@ -253,6 +253,20 @@ func (r *route) torn(e *entry, code xfer.Code) transport.Completion {
 		Path: r.path, Peer: r.to.Name, Remote: remote, Detail: "held back by a plan of package fault"}}
 }
 
+// secondFailed is what an entry has to say whose first execution completed and whose second did not. A write of which
+// nothing more will happen is done. A read is not: its buffer may hold some of both. Nor is it refused, for a buffer of a
+// refused read holds nothing of it.
+func (r *route) secondFailed(e *entry) *xfer.Fault {
+	switch {
+	case e.chunk.Op == xfer.Read:
+		return &xfer.Fault{Code: xfer.Socket, Stage: xfer.StageComplete, Path: r.path, Peer: r.to.Name, Retry: e.fault.Retry,
+			Detail: "the second execution that a plan of package fault asked for failed: " + e.fault.Error()}
+	case e.remote == xfer.Confirmed:
+		return nil
+	}
+	return e.fault
+}
+
 // failed is the completion that a Fail rule makes up.
 func (r *route) failed(e *entry) transport.Completion {
 	f := faultOf(e.rule.Fault, &xfer.Fault{Code: xfer.Socket, Stage: xfer.StageComplete, Path: r.path, Peer: r.to.Name, Retry: xfer.OtherRoute,

@@ -189,6 +189,9 @@ func (r *route) Done(cs []transport.Completion) {
 		if e.left -= n; e.left > 0 {
 			continue
 		}
+		if e.done && e.fault != nil {
+			e.fault = r.secondFailed(e)
+		}
 		e.done = e.done || e.fault == nil
 		if e.runs--; e.runs > 0 && e.wanted && e.fault == nil && !r.closing {
 			e.cut, e.left, e.at = 0, e.chunk.Len, ready

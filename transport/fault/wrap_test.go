@@ -102,19 +102,25 @@ func TestDuplicateIsExecutedTwiceAndComesBackOnce(t *testing.T) {
 	same(t, "executed", g.executed(), [][2]uint64{{0, 16}, {16, 16}, {32, 16}, {16, 16}})
 }
 
-// The second execution is cut differently, and fails.
-func TestDuplicateThatFailsTheSecondTimeSaysSo(t *testing.T) {
-	runs := 0
-	g := open(t, fake.Options{Script: func(*transport.Chunk) fake.Answer {
-		if runs++; runs == 2 {
-			return fake.Fail(xfer.Socket, xfer.Unknown)
-		}
-		return fake.Done
-	}}, fault.ChunkRule{Do: fault.Duplicate})
-	g.submit(xfer.Write, 1)
-	back := g.await(1)
-	same(t, "codes", codes(back), []xfer.Code{xfer.Socket})
-	same(t, "certainty", back[0].remote, xfer.Unknown)
+// What the second execution says is believed, but for one thing: that nothing happened. The first one did happen.
+func TestDuplicateThatFailsTheSecondTimeSaysWhatIsThere(t *testing.T) {
+	for _, c := range []struct {
+		op     xfer.Op
+		remote xfer.Certainty
+		want   xfer.Code
+	}{{xfer.Write, xfer.Unknown, xfer.Refused}, {xfer.Write, xfer.Confirmed, xfer.OK}, {xfer.Read, xfer.Confirmed, xfer.Socket}} {
+		runs := 0
+		g := open(t, fake.Options{Script: func(*transport.Chunk) fake.Answer {
+			if runs++; runs == 2 {
+				return fake.Fail(xfer.Refused, c.remote)
+			}
+			return fake.Done
+		}}, fault.ChunkRule{Do: fault.Duplicate})
+		g.submit(c.op, 1)
+		back := g.await(1)
+		same(t, "codes", codes(back), []xfer.Code{c.want})
+		same(t, "certainty", back[0].remote, c.remote)
+	}
 }
 
 func TestReorderedCompletionsComeInReverse(t *testing.T) {
