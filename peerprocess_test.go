@@ -1,7 +1,6 @@
 package moonpath_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,10 +22,9 @@ type peerProcess struct {
 	memory []byte
 	file   *os.File
 
-	cmd     *exec.Cmd
-	stdin   io.WriteCloser
-	answers *bufio.Scanner
-	over    bool
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	over  bool
 }
 
 // peerIdentity is what tells one life of a peer from another, but for the incarnation.
@@ -55,7 +53,7 @@ func init() {
 	os.Exit(0)
 }
 
-// bePeer serves until its standard input ends. Each line there is a command, and is answered by a line.
+// bePeer says who it is and serves until its standard input ends, as it does with the test.
 func bePeer(identity string) error {
 	var p peerIdentity
 	if err := json.Unmarshal([]byte(identity), &p); err != nil {
@@ -81,28 +79,8 @@ func bePeer(identity string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(p); err != nil {
 		return err
 	}
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		var err error
-		switch lines.Text() {
-		case "unmap":
-			if _, _, errno := unix.Syscall(unix.SYS_MUNMAP, peerAddr, uintptr(p.Size), 0); errno != 0 {
-				err = errno
-			}
-		case "protect":
-			if _, _, errno := unix.Syscall(unix.SYS_MPROTECT, peerAddr, uintptr(p.Size), unix.PROT_NONE); errno != 0 {
-				err = errno
-			}
-		case "unregister":
-			err = e.UnregisterLocalMemory(peerAddr)
-		default:
-			err = fmt.Errorf("no such command: %q", lines.Text())
-		}
-		if err != nil {
-			return err
-		}
-		fmt.Println("done")
-	}
-	return nil
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // startPeer starts a process that ends with the test.
@@ -155,33 +133,12 @@ func runPeer(t testing.TB, p *peerProcess) *peerProcess {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	p.answers = bufio.NewScanner(stdout)
-	p.answers.Buffer(nil, 1<<20)
-	if err := json.Unmarshal([]byte(p.answer(t)), &p.peerIdentity); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func (p *peerProcess) answer(t testing.TB) string {
-	t.Helper()
 	limit := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
 	defer limit.Stop()
-	if !p.answers.Scan() {
-		t.Fatalf("the peer process has nothing to say: %v", p.answers.Err())
+	if err := json.NewDecoder(stdout).Decode(&p.peerIdentity); err != nil {
+		t.Fatalf("the peer process does not say who it is: %v", err)
 	}
-	return p.answers.Text()
-}
-
-// tell makes the peer do something with its memory.
-func (p *peerProcess) tell(t testing.TB, command string) {
-	t.Helper()
-	if _, err := fmt.Fprintln(p.stdin, command); err != nil {
-		t.Fatal(err)
-	}
-	if got := p.answer(t); got != "done" {
-		t.Fatalf("the peer answers %q", got)
-	}
+	return p
 }
 
 // kill ends the process as a crash does; its kernel ends the connections.
