@@ -51,7 +51,10 @@ var borders = []testCase{
 			start, s := uint64(lone.region.Addr), x.dial()
 			end := start + lone.region.Len
 			for _, op := range x.ops() {
-				for _, r := range []span{{end, 1}, {end - 1, 2}, {start - 1, 1}, {start - 1, 2}, {end - 1, 100_000}, {start - 100, 200 << 10}, {8, 8}, {math.MaxUint64, 1}, {math.MaxUint64 - 10, 4096}, {1 << 60, 1 << 20}} {
+				for _, r := range []span{
+					{end, 1}, {end - 1, 2}, {start - 1, 1}, {start - 1, 2}, {end - 1, 100_000}, {start - 100, 200 << 10},
+					{8, 8}, {math.MaxUint64, 1}, {math.MaxUint64 - 10, 4096}, {1 << 60, 1 << 20},
+				} {
 					k := x.outside(op, r.len, r.off)
 					s.submit(k)
 					s.await(k)

@@ -45,7 +45,8 @@ var pressure = []testCase{
 			s.await(ks...)
 			s.completed(ks...)
 		}},
-	{name: "kick of a taker that goes idle", demands: "a Kick that comes after a taker found nothing and before it rests is not lost: a taker takes once more after letting go of its lock",
+	{name: "kick of a taker that goes idle",
+		demands: "a Kick that comes after a taker found nothing and before it rests is not lost: a taker takes once more after letting go of its lock",
 		run: func(x *rig) {
 			s := x.dial()
 			for range 100 {

@@ -106,6 +106,7 @@ var quiescing = []testCase{
 			one.quiesce(ended())
 			other.await(ks...)
 			other.completed(ks...)
+			other.do(x.mixture(20)...)
 		}},
 }
 

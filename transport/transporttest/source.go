@@ -146,7 +146,8 @@ func (s *source) take(w transport.Want, dst []transport.Chunk) (n int) {
 				return n
 			}
 			w.Bytes -= min(w.Bytes, length)
-			dst[n] = transport.Chunk{Ref: s.slot(k, length), Op: k.op, Queue: q, Local: mem.Lease{Region: k.local}, Off: k.off + k.cut, Remote: k.remote + k.cut, Len: length}
+			dst[n] = transport.Chunk{Ref: s.slot(k, length), Op: k.op, Queue: q, Local: mem.Lease{Region: k.local},
+				Off: k.off + k.cut, Remote: k.remote + k.cut, Len: length}
 			n++
 			s.taken++
 			if k.cut += length; k.cut == k.len {
@@ -269,7 +270,8 @@ func (s *source) await(ks ...*task) {
 		case <-k.ended:
 		case <-limit.C:
 			n, of := s.out()
-			s.x.fatal("within %v %d of %d requests did not end; the first is a %s; %d chunks are out %v, waiting in queues %03b", s.x.opt.Patience, len(ks)-i, len(ks), k, n, of, s.Waiting())
+			s.x.fatal("within %v %d of %d requests did not end; the first is a %s; %d chunks are out %v, waiting in queues %03b",
+				s.x.opt.Patience, len(ks)-i, len(ks), k, n, of, s.Waiting())
 		}
 	}
 }

@@ -147,7 +147,8 @@ func (k *task) aftermath() string {
 			}
 		default:
 			if i := k.fresh.differs(there, p.off); i >= 0 {
-				return fmt.Sprintf("byte %d at the target of the %s is wrong in the end; it was read from local memory after that had been given back, or overwritten", p.off+uint64(i), k)
+				return fmt.Sprintf("byte %d at the target of the %s is wrong in the end; it was overwritten, or read from local memory after that had been given back",
+					p.off+uint64(i), k)
 			}
 		}
 	}
