@@ -20,7 +20,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help build demo test test-race test-alloc fuzz lint lint-gofmt lint-vet lint-arm64 lint-staticcheck \
-	lint-repolint lint-generated bench bench-peers cover
+	lint-repolint lint-generated bench bench-peers netns cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ bench: ## ten runs of every benchmark, compared with BASE; the first run becomes
 
 bench-peers: build ## against the C++ engine, iperf3 and a bare Go program, interleaved; ARGS=… for its flags
 	@CGO_ENABLED=0 $(GO) run ./tools/benchpeers $(ARGS)
+
+netns: build ## against iperf3 over delay, loss and limited rate, between network namespaces; needs root; ARGS=… for its flags
+	@CGO_ENABLED=0 $(GO) run ./tools/netns $(ARGS)
 
 cover: ## build/cover.out, and FLOOR=70 per cent for every package that has tests
 	@mkdir -p build
