@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,10 @@ import (
 
 // control answers every frame of one type with the same body, as an engine's control port does.
 func control(t testing.TB, bodies map[ctrlframe.Type]string) string {
+	return changingControl(t, func(of ctrlframe.Type) string { return bodies[of] })
+}
+
+func changingControl(t testing.TB, body func(ctrlframe.Type) string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,7 +37,7 @@ func control(t testing.TB, bodies map[ctrlframe.Type]string) string {
 			}
 			c.SetDeadline(time.Now().Add(patience))
 			if f, err := ctrlframe.Read(c, ctrlframe.DefaultLimit); err == nil {
-				c.Write(ctrlframe.Append(nil, ctrlframe.Frame{Type: f.Type, Body: []byte(bodies[f.Type])}))
+				c.Write(ctrlframe.Append(nil, ctrlframe.Frame{Type: f.Type, Body: []byte(body(f.Type))}))
 				io.Copy(io.Discard, c)
 			}
 			c.Close()
@@ -63,7 +68,7 @@ func ask(t testing.TB, addr string, of ctrlframe.Type, body string) ctrlframe.Fr
 func TestFrontReplacesTheDataPortAndNothingElse(t *testing.T) {
 	s := listen(t)
 	data := s.listener.Addr().(*net.TCPAddr)
-	d := &segjson.Descriptor{Name: "10.0.0.1:12001", Protocols: []string{"tcp"}, TCPProtoVersion: 2, TCPDataHost: "127.0.0.1", TCPDataPort: uint16(data.Port),
+	d := &segjson.Descriptor{Name: "10.0.0.1:12001", Protocols: []string{"tcp"}, TCPProtoVersion: 2, TCPDataHost: "localhost", TCPDataPort: uint16(data.Port),
 		Buffers: []segjson.Buffer{{Name: "cpu:0", Addr: 0xfffffffffffff000, Length: 4095}}}
 	text := strings.Replace(string(segjson.Append(nil, d)), "{", `{"unheard_of":[1,{"a":18446744073709551615}],`, 1)
 	name := control(t, map[ctrlframe.Type]string{ctrlframe.Metadata: text, ctrlframe.Notify: `{"status":"success"}`})
@@ -81,7 +86,10 @@ func TestFrontReplacesTheDataPortAndNothingElse(t *testing.T) {
 	if int(got.TCPDataPort) != f.Addr().Port || f.Addr().Port == data.Port {
 		t.Errorf("data port %d, the proxy's is %d", got.TCPDataPort, f.Addr().Port)
 	}
-	got.TCPDataPort = d.TCPDataPort
+	if got.TCPDataHost != f.Addr().IP.String() {
+		t.Errorf("data host %q", got.TCPDataHost)
+	}
+	got.TCPDataHost, got.TCPDataPort = d.TCPDataHost, d.TCPDataPort
 	same(t, "description", got, d)
 	if !strings.Contains(string(reply.Body), `"unheard_of":[1,{"a":18446744073709551615}]`) {
 		t.Errorf("what the front does not know is lost: %s", reply.Body)
@@ -125,6 +133,25 @@ func TestClassicFrontHidesTheMoonpathObject(t *testing.T) {
 			t.Errorf("classic %v: %+v, %v", classic, got, err)
 		}
 	}
+}
+
+// An engine that is restarted has another data port, and its descriptions say so.
+func TestFrontFollowsItsEngine(t *testing.T) {
+	servers := []*server{listen(t), listen(t)}
+	var now atomic.Int32
+	name := changingControl(t, func(ctrlframe.Type) string {
+		port := servers[now.Load()].listener.Addr().(*net.TCPAddr).Port
+		return string(segjson.Append(nil, &segjson.Descriptor{Name: "10.0.0.1:12001", Protocols: []string{"tcp"}, TCPProtoVersion: 2, TCPDataHost: "127.0.0.1", TCPDataPort: uint16(port)}))
+	})
+	f, err := fault.OpenFront(t.Context(), name, newPlan(t, 1), fault.FrontOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	connect(t, f.Proxy, servers[0])
+	now.Store(1)
+	ask(t, f.Name(), ctrlframe.Metadata, "{}")
+	connect(t, f.Proxy, servers[1])
 }
 
 // directory knows one description of every name.

@@ -307,6 +307,36 @@ func TestRulesPickConnections(t *testing.T) {
 	}
 }
 
+func TestConnectionsAreBounded(t *testing.T) {
+	const bound = 512
+	p, s, _ := proxied(t)
+	s.running.Go(func() { // else its channel fills
+		for c := range s.accepted {
+			io.Copy(io.Discard, c)
+			c.Close()
+		}
+	})
+	clients := make([]*net.TCPConn, bound)
+	for i := range clients {
+		c, err := net.DialTCP("tcp", nil, p.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		clients[i] = c
+	}
+	if c, err := net.DialTCP("tcp", nil, p.Addr()); err == nil {
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(patience))
+		wantEnd(t, c, true)
+	} else if !errors.Is(err, syscall.ECONNRESET) {
+		t.Error(err)
+	}
+	if all, _ := p.Connections(); all != bound {
+		t.Errorf("%d connections were taken", all)
+	}
+}
+
 func TestCutEndsAllConnections(t *testing.T) {
 	for _, how := range []fault.Action{fault.Reset, fault.Finish} {
 		p, s, _ := proxied(t)

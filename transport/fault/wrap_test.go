@@ -270,6 +270,45 @@ func TestHeldChunkIsTakenInPartsAndCancelledInTheMiddle(t *testing.T) {
 	}
 }
 
+// An answer that comes once more after its slot has another chunk belongs to nobody.
+func TestLateAnswerIsNotTakenForAnother(t *testing.T) {
+	b, e := &byHand{Transport: fake.New(fake.Options{Name: "path"})}, newEngine(t)
+	r, err := fault.Wrap(b, newPlan(t, 1)).Dial(t.Context(), target{&segment.Desc{Name: "peer"}}, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Quiesce(t.Context())
+	e.queued = []transport.Chunk{{Op: xfer.Write, Len: 8}, {Op: xfer.Write, Len: 8}}
+	take := func() transport.Ref {
+		dst := make([]transport.Chunk, 1)
+		if n := b.work.Take(transport.Want{Bytes: 8, Piece: 8, Queues: transport.Set(transport.Small)}, dst); n != 1 {
+			t.Fatalf("%d chunks", n)
+		}
+		return dst[0].Ref
+	}
+	old := take()
+	b.work.Done([]transport.Completion{{Ref: old}})
+	now := take()
+	b.work.Done([]transport.Completion{{Ref: old}})
+	same(t, "back", slotsOf(e.back), []uint32{0})
+	b.work.Done([]transport.Completion{{Ref: now}})
+	same(t, "back", slotsOf(e.back), []uint32{0, 1})
+}
+
+func TestChanceIsOfEachChunk(t *testing.T) {
+	g := open(t, fake.Options{}, fault.ChunkRule{Do: fault.Fail, When: fault.When{Chance: 0.5}})
+	g.submit(xfer.Write, 64)
+	failed := 0
+	for _, c := range codes(g.await(64)) {
+		if c != xfer.OK {
+			failed++
+		}
+	}
+	if failed < 16 || failed > 48 {
+		t.Errorf("%d of 64 chunks failed by a chance of one half", failed)
+	}
+}
+
 func TestDialsGoWrong(t *testing.T) {
 	path := fake.New(fake.Options{Name: "path"})
 	plan := newPlan(t, 1,
