@@ -45,6 +45,9 @@ func Run(t *testing.T, shape Shape, open func(seed uint64) (System, error)) {
 	case err != nil:
 		t.Fatal(err)
 	case f != nil:
+		if f.Stacks != "" {
+			t.Log(f.Stacks)
+		}
 		t.Fatalf("history %d violates the model:\n%v\nrun it again with -run '^%s$' -meta.seed=%d -meta.histories=1 -meta.steps=%d\nor, shorter, with -meta.history='%s'",
 			run, &f.Violation, t.Name(), f.History.Seed, shape.Steps, f.Shortest)
 	}

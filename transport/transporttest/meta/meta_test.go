@@ -54,6 +54,9 @@ func TestWrongSystemsAreFound(t *testing.T) {
 			if !found {
 				t.Errorf("the violation is %q, want %q", f.What, c.what)
 			}
+			if stuck := c.bug == hangs; stuck != strings.Contains(f.Stacks, "(*tasks).Close") {
+				t.Errorf("stacks: %q", f.Stacks)
+			}
 			if len(f.Shortest.Steps) >= len(f.History.Steps) {
 				t.Errorf("the history has not been made shorter")
 			}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 
 // Violation is where and how a system differed from the model.
 type Violation struct {
-	Step int // index in the history; its length: at the end
-	What string
+	Step   int // index in the history; its length: at the end
+	What   string
+	Stacks string // of all goroutines, if a call was stuck
 }
 
 // Error returns the violation in one line.
@@ -39,6 +41,7 @@ type runner struct {
 	frozen     bool
 	disturbed  bool // something happened to the connection
 	stuck      bool // a call has not returned
+	stacks     string
 	scratch    []byte
 }
 
@@ -83,7 +86,7 @@ func (s Shape) Replay(open func(seed uint64) (System, error), h History) error {
 	}
 	at, err := r.all(h.Steps)
 	if err != nil {
-		err = &Violation{Step: at, What: err.Error()}
+		err = &Violation{Step: at, What: err.Error(), Stacks: r.stacks}
 		if r.frozen {
 			_ = r.Thaw() // else it may take long to close
 		}
@@ -105,9 +108,15 @@ func (r *runner) within(what string, call func() error) error {
 	case err := <-over:
 		return err
 	case <-timer.C:
-		r.stuck = true
+		r.stuck, r.stacks = true, stacks()
 		return fmt.Errorf("%s has not returned within %v", what, r.shape.Patience)
 	}
+}
+
+// stacks says where all goroutines are, as far as a MiB holds it.
+func stacks() string {
+	text := make([]byte, 1<<20)
+	return string(text[:runtime.Stack(text, true)])
 }
 
 func (r *runner) all(steps []Step) (at int, err error) {
@@ -284,6 +293,7 @@ func (r *runner) wait(name int) error {
 	defer cancel()
 	err := b.Wait(ctx)
 	if ctx.Err() != nil {
+		r.stacks = stacks()
 		return fmt.Errorf("the batch has not ended within %v: %w", r.shape.Patience, err)
 	}
 	if err := r.settle(b); err != nil {
