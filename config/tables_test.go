@@ -32,6 +32,7 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 		"tcp.protocol":             "2",
 		"tcp.status_timeout":       "30s",
 		"tcp.progress_timeout":     "30s",
+		"tcp.silence_timeout":      "4s",   // the reference has none
 		"tcp.connect_timeout":      "5s",   // the reference has none
 		"tcp.max_inbound":          "1024", // the reference has none
 	}

@@ -30,6 +30,11 @@ var TCP = []Setting{
 		Help: "Longest pause of a payload under way.",
 	},
 	{
+		Key: "tcp.silence_timeout", Kind: Duration, Default: "4s",
+		Max: int64(3599 * time.Second), Unit: time.Second,
+		Help: "Longest pause if the peer's control port does not answer either; 0 asks nobody.",
+	},
+	{
 		Key: "tcp.connect_timeout", Kind: Duration, Default: "5s",
 		Min: int64(time.Millisecond), Max: int64(3599 * time.Second), Unit: time.Second,
 		Help: "Longest wait for a data connection.",

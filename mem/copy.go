@@ -2,6 +2,7 @@ package mem
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"syscall"
@@ -32,7 +33,7 @@ func Copy(dst, src []byte) (n int, err error) {
 			if _, fault := r.(runtime.Error); !fault {
 				panic(r)
 			}
-			n, err = 0, errors.Join(ErrUnmapped, syscall.EFAULT)
+			n, err = 0, fmt.Errorf("%w: %w", ErrUnmapped, syscall.EFAULT)
 		}
 	}()
 	return copy(dst, src), nil

@@ -91,6 +91,9 @@ func (t *Transport) Detach(context.Context, []*mem.Region) error { return nil }
 // Dial implements transport.Transport.
 func (t *Transport) Dial(_ context.Context, to transport.Peer, work transport.Source) (transport.Route, error) {
 	d := to.Desc()
+	if t.closed.Load() {
+		return nil, &xfer.Fault{Code: xfer.Closed, Stage: xfer.StageDial, Path: Name, Peer: d.Name, Detail: "the transport is closed"}
+	}
 	target := owner(d)
 	if target == nil {
 		return nil, &xfer.Fault{Code: xfer.Endpoint, Stage: xfer.StageDial, Path: Name, Peer: d.Name, Retry: xfer.Refresh, Detail: "the engine has left this process"}

@@ -44,13 +44,13 @@ func (b *backlog) take(dst []work) int {
 }
 
 // cancel takes the wanted chunks out and appends their completions.
-func (b *backlog) cancel(wanted map[transport.Ref]bool, done []transport.Completion) []transport.Completion {
+func (b *backlog) cancel(wanted map[transport.Ref]bool, f *xfer.Fault, done []transport.Completion) []transport.Completion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	kept := b.works[:0]
 	for _, w := range b.works {
 		if wanted[w.chunk.Ref] {
-			done = append(done, w.given(interrupted()))
+			done = append(done, w.given(f))
 		} else {
 			kept = append(kept, w)
 		}
@@ -80,8 +80,4 @@ func (w *work) given(f *xfer.Fault) transport.Completion {
 		c.Remote = xfer.Unknown
 	}
 	return c
-}
-
-func interrupted() *xfer.Fault {
-	return &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageSend, Path: Name, Detail: "canceled"}
 }

@@ -207,11 +207,14 @@ func (l *lane) broken(err error) {
 // failure is the fault of the request at i if it ends with the connection, or nil if it is sent again.
 func (l *lane) failure(i uint64, sent bool) *xfer.Fault {
 	e := &l.ring[i%laneSlots]
+	abandoned := l.r.abandonedNow()
 	switch {
 	case (l.refused || l.early) && i == l.head.Load():
 		return refusal(l.r, &e.work.chunk, e.code)
 	case l.r.ctx.Err() != nil:
 		return l.r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil)
+	case abandoned != nil:
+		return abandoned
 	case l.stalled.Load() && sent:
 		return l.r.fault(xfer.Deadline, xfer.StageComplete, "no byte moved for "+l.r.t.opt.stall.String(), nil)
 	case protocolError(l.broke) && sent:
@@ -253,5 +256,8 @@ func unknownIfWrite(c *transport.Chunk) xfer.Certainty {
 func refusal(r *route, c *transport.Chunk, code uint32) *xfer.Fault {
 	f := r.fault(xfer.Refused, xfer.StageComplete, tcpframe.StatusText(code)+": "+describe(c), nil)
 	f.Retry = xfer.Refresh
+	if code == tcpframe.NotPermitted {
+		f.Side = xfer.SidePeer
+	}
 	return f
 }

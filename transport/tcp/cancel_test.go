@@ -105,7 +105,7 @@ func (s *source) drop(ks ...*task) {
 				return false
 			}
 			if k.fault == nil {
-				k.fault = interrupted()
+				k.fault = &xfer.Fault{Code: xfer.Interrupted, Stage: xfer.StageSend, Path: Name, Detail: "canceled"}
 			}
 			if k.left -= k.len - k.cut; k.left == 0 {
 				close(k.ended)

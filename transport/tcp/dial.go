@@ -29,7 +29,7 @@ type link struct {
 // not reach the new one. After any failure the description is fetched anew, so that the next request knows where
 // the peer is now.
 func (r *route) dial(ctx context.Context) (link, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect)
+	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect*9/10)
 	defer cancel()
 	if r.desc.Ext == nil && r.lost.Swap(false) && r.replaced(ctx) {
 		return link{}, r.wrongPeer(r.desc, nil)
@@ -39,19 +39,34 @@ func (r *route) dial(ctx context.Context) (link, error) {
 		d = now // its data port may have moved
 	}
 	l, err := r.connect(ctx, d)
+	if errors.Is(err, errHelloCut) {
+		l, err = r.connect(ctx, d) // as any connection that the peer ends
+	}
 	if err != nil && ctx.Err() == nil {
-		if _, refreshErr := r.peer.Refresh(ctx); refreshErr != nil {
+		asking, cancel := context.WithTimeout(ctx, r.t.opt.connect*3/10)
+		defer cancel()
+		if _, refreshErr := r.peer.Refresh(asking); refreshErr != nil {
 			r.t.log.Debug("description of an unreachable peer not fetched", "peer", r.desc.Name, "error", refreshErr)
+			silent(err, refreshErr)
 		}
 	}
 	return l, err
+}
+
+// silent completes the fault of a dial that got no answer if the control port gave none either.
+func silent(err, refreshErr error) {
+	var f *xfer.Fault
+	if errors.As(err, &f) && f.Code == xfer.Deadline && xfer.ErrnoOf(refreshErr) == 0 {
+		f.Detail += "; its control port does not answer either"
+		f.Side, f.Next = xfer.SidePeer, "the peer is frozen or cut off: moonpath probe NAME tells when it answers again"
+	}
 }
 
 // replaced asks whether another engine has taken the peer's place. It leaves time for the dial: the control port
 // of a published engine answers nobody for five seconds while somebody else's connection idles there (wire spec,
 // section 9.2), and its data port is as good as ever meanwhile.
 func (r *route) replaced(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect/2)
+	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect*3/10)
 	defer cancel()
 	newer, err := r.peer.Refresh(ctx)
 	if err == nil && newer.SameOwner(r.desc) {
@@ -67,7 +82,9 @@ func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
 	if r.versionOne() {
 		l.version, l.reuse = 1, d.TCP.Version > 0
 	}
-	c, err := dialer.DialContext(ctx, "tcp", d.TCP.Address())
+	connecting, cancel := context.WithTimeout(ctx, r.t.opt.connect*6/10)
+	defer cancel()
+	c, err := dialer.DialContext(connecting, "tcp", d.TCP.Address())
 	if err != nil {
 		r.t.count.refusedDials.Add(1)
 		return link{}, r.dialFault(d, err)
@@ -135,6 +152,7 @@ func withinHost(c net.Conn) bool {
 const userTimeout = 30 * time.Second
 
 var (
+	errHelloCut         = errors.New("the connection ended before hello was answered")
 	errWrongIncarnation = errors.New("the peer's incarnation is another one")
 	errWrongVersion     = errors.New("the peer chose a version of hello that it was not offered")
 )
@@ -152,10 +170,16 @@ func hello(ctx context.Context, c *net.TCPConn, incarnation uint64) (drains bool
 	var frame [tcpframe.HeaderLen]byte
 	tcpframe.PutHello(&frame, tcpframe.Hello{Incarnation: incarnation, MaxVersion: tcpframe.HelloVersion, MinVersion: tcpframe.HelloVersion, Features: tcpframe.FeatureDrain})
 	if _, err := c.Write(frame[:]); err != nil {
+		if errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
+			return false, errHelloCut
+		}
 		return false, err
 	}
 	var answer [tcpframe.HelloAnswerLen]byte
 	n, err := io.ReadFull(c, answer[:tcpframe.StatusLen])
+	if n == 0 && (err == io.EOF || errors.Is(err, unix.ECONNRESET)) {
+		return false, errHelloCut // says nothing about who is there
+	}
 	if err != nil {
 		return false, err
 	}
@@ -200,6 +224,11 @@ func (r *route) helloFault(d *segment.Desc, err error) *xfer.Fault {
 		f := r.dialFault(d, err)
 		f.Detail = "no answer to hello from " + d.TCP.Address()
 		f.Next = "the peer is frozen, cut off, or replaced by an engine that knows no hello: moonpath probe NAME tells which"
+		return f
+	}
+	if errors.Is(err, errHelloCut) {
+		f := r.dialFault(d, err)
+		f.Side, f.Next = xfer.SidePeer, "the peer has just ended or is about to start, or another program has its port: moonpath segment NAME tells"
 		return f
 	}
 	return r.wrongPeer(d, err)

@@ -147,8 +147,8 @@ func TestHelloFindsOutWhoAnswers(t *testing.T) {
 	}{
 		"a published engine: status 1 and a close": {func(c *conn) { c.header(); c.put(status(1)) }, xfer.WrongPeer},
 		"status 1 and no close":                    {func(c *conn) { c.header(); c.put(status(1)); c.waitEnd() }, xfer.WrongPeer},
-		"an old engine that closes":                {func(c *conn) { c.header() }, xfer.WrongPeer},
-		"a reset":                                  {func(c *conn) { c.header(); c.reset() }, xfer.WrongPeer},
+		"an old engine that closes":                {func(c *conn) { c.header() }, xfer.Socket},
+		"a reset":                                  {func(c *conn) { c.header(); c.reset() }, xfer.Socket},
 		"another incarnation":                      {answer(tcpframe.HelloAnswer{Code: tcpframe.WrongIncarnation, Incarnation: want + 1}), xfer.WrongPeer},
 		"another incarnation that says ok":         {answer(tcpframe.HelloAnswer{Code: tcpframe.OK, Incarnation: want + 1, Version: 1}), xfer.WrongPeer},
 		"a version that was not offered":           {answer(tcpframe.HelloAnswer{Code: tcpframe.OK, Incarnation: want, Version: 2}), xfer.WrongPeer},

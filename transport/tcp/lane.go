@@ -182,7 +182,7 @@ func (l *lane) cancel(wanted map[transport.Ref]bool, done []transport.Completion
 			l.hurry.Store(true)
 			continue
 		}
-		c := transport.Completion{Ref: e.work.chunk.Ref, Fault: interrupted()}
+		c := transport.Completion{Ref: e.work.chunk.Ref, Fault: l.r.interrupted()}
 		if i < sent {
 			e.gone = true
 			c.Remote = unknownIfWrite(&e.work.chunk)

@@ -11,6 +11,7 @@ type options struct {
 	lanes    int  // pipelined connections to one peer, at most
 	forceV1  bool // speak version 1 as initiator
 	connect  time.Duration
+	silence  time.Duration // the same if the control port does not answer either; 0: no such limit
 	stall    time.Duration // longest time without a byte while something is owed
 	inbound  int           // connections served at once
 	lowPort  int
@@ -23,6 +24,7 @@ func resolve(v *config.Values) options {
 		forceV1: v.Text("tcp.protocol") == "1",
 		connect: v.Duration("tcp.connect_timeout"),
 		inbound: int(v.Int("tcp.max_inbound")),
+		silence: v.Duration("tcp.silence_timeout"),
 		// The published engine has two limits, for the status and for each 64 KiB of payload, and the
 		// smaller one wins while a status is awaited (wire spec, section 4.6). Ours starts anew with
 		// every byte, so one limit serves both.

@@ -32,6 +32,10 @@ type route struct {
 	spawnMu sync.Mutex // orders spawn and Quiesce
 	running sync.WaitGroup
 
+	inquired  time.Time   // when the control port was asked whether the peer lives; the watcher's
+	inquiring atomic.Bool // it is being asked
+	abandoned atomic.Pointer[abandonment]
+
 	again backlog       // to be sent again on a lane
 	alone backlog       // to be sent again by itself
 	heard atomic.Uint64 // answers to the serial connection
@@ -208,8 +212,8 @@ func (r *route) Cancel(refs []transport.Ref) {
 		wanted[ref] = true
 	}
 	var done []transport.Completion
-	done = r.again.cancel(wanted, done)
-	done = r.alone.cancel(wanted, done)
+	done = r.again.cancel(wanted, r.interrupted(), done)
+	done = r.alone.cancel(wanted, r.interrupted(), done)
 	for _, l := range r.lanes {
 		done = l.cancel(wanted, done)
 	}
@@ -241,29 +245,35 @@ func (r *route) Quiesce(ctx context.Context) transport.Quietness {
 	return quiet
 }
 
-// rest waits until the peer has answered for everything, or ctx ends.
+// rest waits until the peer has answered for everything, ctx ends, or the peer stands still.
 func (r *route) rest(ctx context.Context) transport.Quietness {
-	for _, l := range r.lanes {
-		if !until(ctx, l.idle) {
-			return transport.LocalQuiet
-		}
-	}
-	for _, s := range r.serial {
-		if !until(ctx, func() bool { return !s.active.Load() }) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	moved, since := r.progress(), time.Now()
+	for !r.idle() {
+		select {
+		case now := <-tick.C:
+			if n := r.progress(); n != moved {
+				moved, since = n, now
+			} else if now.Sub(since) >= standstill {
+				return transport.LocalQuiet
+			}
+		case <-ctx.Done():
 			return transport.LocalQuiet
 		}
 	}
 	return transport.Quiet
 }
 
-// until waits for a condition; false if ctx ends first.
-func until(ctx context.Context, holds func() bool) bool {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+// idle reports whether the peer owes nothing.
+func (r *route) idle() bool {
+	for _, l := range r.lanes {
+		if !l.idle() {
+			return false
+		}
+	}
+	for _, s := range r.serial {
+		if s.active.Load() {
 			return false
 		}
 	}
@@ -292,6 +302,11 @@ func (r *route) giveUp(f *xfer.Fault) {
 		}
 		r.source.Done(done)
 	}
+}
+
+// interrupted is the fault of what was canceled.
+func (r *route) interrupted() *xfer.Fault {
+	return r.fault(xfer.Interrupted, xfer.StageSend, "canceled", nil)
 }
 
 func (r *route) fault(code xfer.Code, stage xfer.Stage, detail string, cause error) *xfer.Fault {

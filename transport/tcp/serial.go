@@ -3,6 +3,7 @@ package tcp
 //moonpath:goroutines
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,9 +33,12 @@ type serial struct {
 	mu       sync.Mutex // guards what other goroutines look at
 	current  transport.Ref
 	busy     bool
+	abort    context.CancelFunc // of the dial that is under way
 	canceled atomic.Bool
-	active   atomic.Bool // it is about to take a request, or serves one
-	judging  atomic.Bool // the request under way is one that a broken lane left behind
+	active   atomic.Bool   // it is about to take a request, or serves one
+	owed     atomic.Bool   // a request is on the wire
+	progress atomic.Uint64 // grows with every call that moved bytes
+	judging  atomic.Bool   // the request under way is one that a broken lane left behind
 	count    laneCounters
 }
 
@@ -72,19 +76,11 @@ func (s *serial) run(given *link) {
 func (s *serial) one() bool {
 	s.active.Store(true)
 	defer s.active.Store(false)
-	var ws [1]work
-	s.judging.Store(true)
-	if s.r.alone.take(ws[:]) == 0 {
-		s.judging.Store(false)
-		var cs [1]transport.Chunk
-		if s.r.source.Take(transport.Want{Bytes: pieceBytes, Piece: pieceBytes, Queues: s.queues}, cs[:]) == 0 {
-			return false
-		}
-		ws[0].chunk = cs[0]
+	w, found := s.take()
+	if !found {
+		return false
 	}
-	w := &ws[0]
-	s.begin(w)
-	c := s.serve(w)
+	c := s.serve(&w)
 	if c.Remote != xfer.Confirmed {
 		s.r.doubt.Store(true)
 	}
@@ -98,11 +94,23 @@ func (s *serial) one() bool {
 	return true
 }
 
-func (s *serial) begin(w *work) {
+// take finds the next request. From then on cancel finds it here, so both happen under one lock.
+func (s *serial) take() (w work, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.current, s.busy = w.chunk.Ref, true
+	var ws [1]work
+	s.judging.Store(true)
+	if s.r.alone.take(ws[:]) == 0 {
+		s.judging.Store(false)
+		var cs [1]transport.Chunk
+		if s.r.source.Take(transport.Want{Bytes: pieceBytes, Piece: pieceBytes, Queues: s.queues}, cs[:]) == 0 {
+			return w, false
+		}
+		ws[0].chunk = cs[0]
+	}
+	s.current, s.busy = ws[0].chunk.Ref, true
 	s.canceled.Store(false)
+	return ws[0], true
 }
 
 func (s *serial) end() {
@@ -119,7 +127,13 @@ func (s *serial) serve(w *work) transport.Completion {
 	}
 	for {
 		if s.link.conn == nil {
-			k, err := s.r.dial(s.r.ctx)
+			k, err := s.dial()
+			if s.canceled.Load() {
+				if err == nil {
+					s.setLink(k)
+				}
+				return w.given(s.r.interrupted())
+			}
 			if err != nil {
 				var f *xfer.Fault
 				if !errors.As(err, &f) {
@@ -130,7 +144,9 @@ func (s *serial) serve(w *work) transport.Completion {
 			}
 			s.setLink(k)
 		}
+		s.owed.Store(true)
 		c, err := s.exchange(w)
+		s.owed.Store(false)
 		if err == nil {
 			if !s.link.reuse {
 				s.drop()
@@ -140,9 +156,12 @@ func (s *serial) serve(w *work) transport.Completion {
 		s.count.breaks.Add(1)
 		s.drop()
 		s.r.lost.Store(true)
+		abandoned := s.r.abandonedNow()
 		switch {
 		case s.canceled.Load():
-			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: interrupted()}
+			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.interrupted()}
+		case abandoned != nil:
+			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: abandoned}
 		case s.r.ctx.Err() != nil:
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.fault(xfer.Closed, xfer.StageClose, "the path is closed", nil)}
 		case errors.Is(err, unix.EFAULT):
@@ -154,6 +173,25 @@ func (s *serial) serve(w *work) transport.Completion {
 			return s.exhausted(w, err)
 		}
 	}
+}
+
+// dial connects, unless the request that needs it is canceled.
+func (s *serial) dial() (link, error) {
+	ctx, cancel := context.WithCancel(s.r.ctx)
+	defer cancel()
+	s.mu.Lock()
+	s.abort = cancel
+	canceled := s.canceled.Load()
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.abort = nil
+		s.mu.Unlock()
+	}()
+	if canceled {
+		return link{}, context.Canceled
+	}
+	return s.r.dial(ctx)
 }
 
 // ended reports whether the peer has closed the idle connection, or sent what nobody asked for. A write that goes
@@ -218,9 +256,21 @@ func (s *serial) cancel(wanted map[transport.Ref]bool) {
 	defer s.mu.Unlock()
 	if s.busy && wanted[s.current] {
 		s.canceled.Store(true)
+		if s.abort != nil {
+			s.abort()
+		}
 		if s.link.conn != nil {
 			reset(s.link.conn)
 		}
+	}
+}
+
+// cut ends the connection at once, because the peer does not answer.
+func (s *serial) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link.conn != nil {
+		reset(s.link.conn)
 	}
 }
 
@@ -239,8 +289,7 @@ func (s *serial) exchange(w *work) (transport.Completion, error) {
 		// The rejection may have come before the payload was out.
 		if code, statusErr := s.status(); statusErr == nil && code != tcpframe.OK {
 			s.drop()
-			done.Fault = refusal(s.r, c, code)
-			return done, nil
+			return s.refused(w, code), nil
 		}
 		return done, err
 	}
@@ -257,12 +306,16 @@ func (s *serial) exchange(w *work) (transport.Completion, error) {
 		if !s.link.drains {
 			s.drop()
 		}
-		done.Fault = refusal(s.r, c, code)
-		return done, nil
+		return s.refused(w, code), nil
 	case c.Op == xfer.Read:
 		return done, s.receive(c.Memory())
 	}
 	return done, nil
+}
+
+// refused fails a request as the peer asked. One that was sent before, without an answer, may have been executed then.
+func (s *serial) refused(w *work, code uint32) transport.Completion {
+	return w.given(refusal(s.r, &w.chunk, code))
 }
 
 // exchangeV1 has no status. A read is confirmed by its last byte. A write is confirmed by reading its last
@@ -310,6 +363,7 @@ func (s *serial) send(parts ...[]byte) error {
 			if err := stream.Write([]unix.Iovec{sysx.Vec(p[:n])}); err != nil {
 				return err
 			}
+			s.progress.Add(1)
 			p = p[n:]
 		}
 	}
@@ -340,6 +394,7 @@ func (s *serial) receive(b []byte) error {
 		if err != nil {
 			return err
 		}
+		s.progress.Add(1)
 	}
 	return nil
 }

@@ -144,10 +144,13 @@ func (s *session) cut() {
 func (s *session) remote() string {
 	s.connMu.Lock()
 	defer s.connMu.Unlock()
-	if s.conn != nil {
-		return s.conn.RemoteAddr().String()
+	if s.conn == nil {
+		return sysx.PeerAddress(s.fd)
 	}
-	return sysx.PeerAddress(s.fd)
+	if a := s.conn.RemoteAddr(); a != nil { // the peer may have left before the connection was adopted
+		return a.String()
+	}
+	return sysx.PeerAddress(-1)
 }
 
 // exchange takes one request and queues its answer; false ends the session.

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/hex"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/moonpath-io/moonpath/mem"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
@@ -340,4 +343,41 @@ func TestTheOpcodeNumbersAreThoseOfTheOperations(t *testing.T) {
 	if tcpframe.OpRead != byte(xfer.Read) || tcpframe.OpWrite != byte(xfer.Write) {
 		t.Error("they differ")
 	}
+}
+
+// TestAPeerThatHasLeftIsRefusedWithoutACrash: it reset the connection before the runtime adopted it, and has no address.
+func TestAPeerThatHasLeftIsRefusedWithoutACrash(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := accepted.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reset(client.(*net.TCPConn))
+	_, _ = accepted.Read(make([]byte, 1)) // the reset is there
+	accepted.Close()
+	s := newFresh(openHost(t).tr, fd)
+	if err := s.adopt(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.remote(); got != "gone" {
+		t.Errorf("the peer is %q", got)
+	}
+	s.end()
 }

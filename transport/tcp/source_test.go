@@ -19,7 +19,8 @@ type peer struct {
 	desc      *segment.Desc
 	next      *segment.Desc
 	refreshes int
-	left      time.Duration // that the last refresh had
+	left      time.Duration                   // that the last refresh had
+	ask       func(ctx context.Context) error // what the control port does meanwhile, if set
 }
 
 func (p *peer) Desc() *segment.Desc {
@@ -34,6 +35,15 @@ func (p *peer) Refresh(ctx context.Context) (*segment.Desc, error) {
 	p.refreshes++
 	if deadline, ok := ctx.Deadline(); ok {
 		p.left = time.Until(deadline)
+	}
+	if p.ask != nil {
+		ask := p.ask
+		p.mu.Unlock()
+		err := ask(ctx)
+		p.mu.Lock()
+		if err != nil {
+			return p.desc, err
+		}
 	}
 	if p.next != nil {
 		p.desc = p.next

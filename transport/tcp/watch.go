@@ -57,32 +57,44 @@ func (w *watcher) run(t *Transport) {
 // look ends what has stalled; it returns the marks of all connections on which something is owed.
 func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 	marks := make(map[any]mark, len(seen))
-	stalled := func(key any, progress uint64, limit time.Duration) bool {
+	still := func(key any, progress uint64) time.Duration {
 		m, known := seen[key]
 		if !known || m.progress != progress {
 			m = mark{progress, now}
 		}
 		marks[key] = m
-		return now.Sub(m.since) >= limit
+		return now.Sub(m.since)
 	}
 	for _, r := range t.all() {
-		again := false
+		again, longest := false, time.Duration(0)
 		for _, l := range r.lanes {
 			again = l.failed.Swap(false) || again
 			limit := t.opt.stall
 			if l.hurry.Load() {
 				limit = min(limit, standstill)
 			}
-			if l.up.Load() && !l.idle() && stalled(l, l.progress.Load(), limit) {
-				l.stall()
+			if l.up.Load() && !l.idle() {
+				stood := still(l, l.progress.Load())
+				longest = max(longest, stood)
+				if stood >= limit {
+					l.stall()
+				}
 			}
+		}
+		for _, s := range r.serial {
+			if s.owed.Load() {
+				longest = max(longest, still(s, s.progress.Load()))
+			}
+		}
+		if r.t.opt.silence > 0 && longest >= r.t.opt.suspicion() {
+			r.inquire(now)
 		}
 		if again {
 			r.Kick() // what waits may have missed the lanes that stood in
 		}
 	}
 	for _, s := range t.accept.all() {
-		if s.owed.Load() && stalled(s, s.progress.Load(), t.opt.stall) {
+		if s.owed.Load() && still(s, s.progress.Load()) >= t.opt.stall {
 			t.log.Warn("session ended: no byte moved", "peer", s.remote(), "for", t.opt.stall)
 			s.cut()
 		}

@@ -156,6 +156,7 @@ var endDefects = []defect{
 		}
 	}},
 	{"does not say which peer was quiesced", "explain/a quiesced route", "the peer is", func(b *broken) { b.faults(func(f *xfer.Fault) { f.Peer = "" }) }},
+	{"does not say which peer a canceled request was for", "explain/a canceled request", "the peer is", func(b *broken) { b.faults(func(f *xfer.Fault) { f.Peer = "" }) }},
 	{"does not say which peer is frozen", "explain/a frozen target", "the peer is", func(b *broken) { b.faults(func(f *xfer.Fault) { f.Peer = "" }) }},
 }
 

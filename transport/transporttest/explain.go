@@ -61,6 +61,24 @@ var explaining = []testCase{
 			x.allExplained(ks)
 			x.thaw()
 		}},
+	{name: "a canceled request", demands: "the fault of a request that was canceled has code, stage, path, peer and a next step",
+		needs: []Capability{Freezing},
+		run: func(x *rig) {
+			s := x.dial()
+			s.do(x.mixture(2)...)
+			x.freeze()
+			ks := x.mixture(20)
+			s.submit(ks...)
+			s.withdraw()
+			x.until("the canceled chunks come back", func() bool {
+				s.route.Cancel(s.refs(ks...))
+				n, _ := s.out()
+				return n == 0
+			})
+			s.await(ks...)
+			x.allExplained(ks)
+			x.thaw()
+		}},
 	{name: "a killed target", demands: "the fault of a request to a killed target has code, stage, path, peer and a next step",
 		needs: []Capability{Killing},
 		run: func(x *rig) {
@@ -112,6 +130,8 @@ func (x *rig) explained(f *xfer.Fault) {
 		x.fail("the path is %q, want %q, with a rail behind it where there is one: %v", f.Path, name, f)
 	case f.Peer != peer:
 		x.fail("the peer is %q, want %q: %v", f.Peer, peer, f)
+	case strings.Contains(f.Error(), "\n"):
+		x.fail("it has more than one line: %q", f.Error())
 	case f.NextStep() == "":
 		x.fail("there is no next step: %v", f)
 	}

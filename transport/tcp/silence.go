@@ -1,0 +1,90 @@
+package tcp
+
+//moonpath:goroutines
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/moonpath-io/moonpath/xfer"
+)
+
+// A peer that is frozen or cut off does not end its connections, and its kernel may go on acknowledging. A slow one looks
+// the same on the data connection. The control port tells them apart: if something is owed, nothing moves, and nobody
+// answers there either, everything on the route ends, long before the limits for a peer that is alive.
+
+// suspicion is the part of tcp.silence_timeout after which the control port is asked; the rest is for its answer.
+func (o *options) suspicion() time.Duration { return o.silence * 3 / 8 }
+
+// inquire asks the control port, at most once at a time and in each period of suspicion. The watcher calls it while
+// something on the route does not move.
+func (r *route) inquire(now time.Time) {
+	if now.Sub(r.inquired) < r.t.opt.suspicion() || !r.inquiring.CompareAndSwap(false, true) {
+		return
+	}
+	r.inquired = now
+	moved := r.progress()
+	r.spawn(func() {
+		defer r.inquiring.Store(false)
+		limit := r.t.opt.silence - r.t.opt.suspicion()
+		ctx, cancel := context.WithTimeout(r.ctx, limit)
+		defer cancel()
+		desc, err := r.peer.Refresh(ctx)
+		switch {
+		case r.ctx.Err() != nil || r.progress() != moved:
+		case err != nil:
+			if ctx.Err() != nil {
+				err = nil // says no more than the words
+			}
+			r.abandon(fmt.Sprintf("no byte moved, and its control port gave no answer within %v", limit), err)
+		case !desc.SameOwner(r.desc):
+			r.abandon("no byte moved, and another engine has taken its place", nil)
+		}
+	})
+}
+
+// progress grows whenever a byte moves on any connection of the route.
+func (r *route) progress() (n uint64) {
+	for _, l := range r.lanes {
+		n += l.progress.Load()
+	}
+	for _, s := range r.serial {
+		n += s.progress.Load()
+	}
+	return n
+}
+
+// abandon ends all connections and fails everything on the route. What was sent may still be executed when the peer
+// goes on. What is submitted later finds out by itself whether the peer is back.
+func (r *route) abandon(detail string, cause error) {
+	f := r.fault(xfer.Deadline, xfer.StageComplete, detail, cause)
+	f.Side, f.Next = xfer.SidePeer, "the peer is frozen or cut off: moonpath probe NAME tells when it answers again"
+	r.abandoned.Store(&abandonment{f, time.Now().Add(abandonedFor)})
+	r.t.log.Warn("peer abandoned", "peer", r.desc.Name, "reason", detail)
+	for _, l := range r.lanes {
+		if l.up.Load() {
+			l.stall()
+		}
+	}
+	for _, s := range r.serial {
+		s.cut()
+	}
+	r.giveUp(f)
+}
+
+// abandonment is why everything on a route fails, for as long as its connections take to notice.
+type abandonment struct {
+	fault *xfer.Fault
+	until time.Time
+}
+
+const abandonedFor = time.Second
+
+// abandonedNow returns the fault of an abandonment that is not over, or nil.
+func (r *route) abandonedNow() *xfer.Fault {
+	if a := r.abandoned.Load(); a != nil && time.Now().Before(a.until) {
+		return a.fault
+	}
+	return nil
+}
