@@ -113,13 +113,13 @@ func TestR_TCP_1_AStoppedCxxTargetCompletesNothing(t *testing.T) {
 	}
 }
 
-// TestAFrozenCxxTargetEndsRequestsInTime has shorter limits than the default ones. What the target executes when it goes
-// on was sent before: the bytes of then, and the status says that they may come.
-func TestAFrozenCxxTargetEndsRequestsInTime(t *testing.T) {
-	const block, count, limit = 64 * kib, 1000, 4 * time.Second
+// TestR_LIV_1_AFrozenCxxTargetEndsRequestsInTime has default settings. What the target executes when it goes on was sent
+// before: the bytes of then, and the status says that they may come.
+func TestR_LIV_1_AFrozenCxxTargetEndsRequestsInTime(t *testing.T) {
+	const block, count, limit = 64 * kib, 1000, 5 * time.Second
 	p, pid := startWithPid(t)
 	remote := allocCxx(t, p, block*count)
-	e := openEngine(t, map[string]string{"tcp.status_timeout": "400ms", "tcp.connect_timeout": "600ms"})
+	e := openEngine(t, nil)
 	local, id := alloc(t, e, block*count), openSegment(t, e, p.Name)
 	rs := writes(local, id, remote, count, block)
 	if _, err := run(t, e, rs); err != nil {
