@@ -14,19 +14,25 @@ type initiator struct {
 	mu     sync.RWMutex
 	engine *moonpath.Engine
 	epoch  int // grows with each engine
-	open   sync.Mutex
-	names  map[*peer]string
-	ids    map[*peer]moonpath.SegmentID
-	tasks  *tally // of all workers, over the life of the engine
+
+	impatient bool // its requests end while a peer is frozen; those of others outlast that
+	open      sync.Mutex
+	names     map[*peer]string
+	ids       map[*peer]moonpath.SegmentID
+	tasks     *tally // of all workers, over the life of the engine
 }
 
-func newInitiator(ctx context.Context) (*initiator, error) {
-	i := &initiator{}
+func newInitiator(ctx context.Context, impatient bool) (*initiator, error) {
+	i := &initiator{impatient: impatient}
 	return i, i.begin(ctx)
 }
 
 func (i *initiator) begin(ctx context.Context) (err error) {
-	i.engine, err = moonpath.Open(ctx, moonpath.Options{Host: "127.0.0.1", Environ: []string{}, Transports: []string{"tcp"}})
+	o := moonpath.Options{Host: "127.0.0.1", Environ: []string{}, Transports: []string{"tcp"}}
+	if i.impatient {
+		o.Settings = map[string]string{"tcp.status_timeout": "1s", "tcp.progress_timeout": "1s"}
+	}
+	i.engine, err = moonpath.Open(ctx, o)
 	i.epoch++
 	i.names, i.ids, i.tasks = map[*peer]string{}, map[*peer]moonpath.SegmentID{}, &tally{}
 	return err

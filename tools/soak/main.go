@@ -90,7 +90,7 @@ func (c command) run(ctx context.Context, out, progress io.Writer) (violated int
 		violated = int64(len(r.Violations))
 		return violated, c.emit(out, r, verdict("poison", violated, r.Seconds, c.seed))
 	}
-	o := soakOptions{time: c.time, seed: c.seed, binary: c.binary, initiators: 2, workers: 2, targets: 2}
+	o := soakOptions{time: c.time, seed: c.seed, binary: c.binary, initiators: 2, workers: 2, targets: 2, pause: 12 * time.Second}
 	if _, err := os.Stat(c.binary); err != nil {
 		return 0, fmt.Errorf("%w: run make build, or name it with --moonpath", err)
 	}

@@ -18,12 +18,12 @@ import (
 type soakOptions struct {
 	time       time.Duration
 	seed       uint64
-	binary     string // moonpath's tool
-	venv       string // with the published engine; "" for none
-	initiators int    // engines in this process
-	workers    int    // of each engine
-	targets    int    // processes of the tool
-	calm       bool   // nobody troubles the targets
+	binary     string        // moonpath's tool
+	venv       string        // with the published engine; "" for none
+	initiators int           // engines in this process
+	workers    int           // of each engine
+	targets    int           // processes of the tool
+	pause      time.Duration // longest time without trouble for a target; 0: nobody troubles the targets
 }
 
 // soak is one run.
@@ -138,7 +138,7 @@ func (s *soak) run(ctx context.Context, folder string, progress io.Writer) (err 
 	}
 	var workers []*worker
 	for i := range s.options.initiators {
-		on, err := newInitiator(ctx)
+		on, err := newInitiator(ctx, i%2 == 1)
 		if err != nil {
 			return err
 		}
@@ -220,21 +220,18 @@ func (s *soak) trouble(ctx context.Context, p *peer, random *rand.Rand) error {
 	between := func(low, high time.Duration) time.Duration {
 		return low + time.Duration(random.Int64N(int64(high-low)))
 	}
-	for wait(ctx, between(2*time.Second, 12*time.Second)) {
+	for s.options.pause > 0 && wait(ctx, between(s.options.pause/6, s.options.pause)) {
 		if err := p.alive(); err != nil {
-			s.violate("%v", err)
 			return err
 		}
-		switch {
-		case s.options.calm:
-		case random.IntN(2) == 0:
+		if random.IntN(2) == 0 {
 			s.kills.Add(1)
 			p.kill()
 			wait(ctx, between(time.Millisecond, 2*time.Second))
 			if err := p.begin(context.WithoutCancel(ctx), s.targetBytes()); err != nil {
 				return err
 			}
-		default:
+		} else {
 			s.freezes.Add(1)
 			p.freeze()
 			wait(ctx, between(100*time.Millisecond, 8*time.Second))
