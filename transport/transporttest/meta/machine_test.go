@@ -34,19 +34,24 @@ type machine struct {
 type bug int
 
 const (
-	none              bug = iota
-	dropsAByte            // of some transfers
-	completesEarly        // before the last piece is there
-	writesAfterCancel     // to the target, and says that it does not
-	readsAfterCancel      // into the caller's buffer
-	rereads               // the caller's buffer, when the write has completed long ago
-	writesTwice           // once more when the write has completed
-	refusesTooLate        // when the bytes are there
-	serves                // memory that is not registered
-	forgets               // one task of a batch that is cut
-	miscounts             // says 0 bytes of a transfer that was cut in the middle
-	hangs                 // in Batch.Close
-	startsCancelled       // calls tasks canceled that nobody cancelled
+	none                bug = iota
+	dropsAByte              // of some transfers
+	completesEarly          // before the last piece is there
+	writesAfterCancel       // to the target, and says that it does not
+	readsAfterCancel        // into the caller's buffer
+	rereads                 // the caller's buffer, when the write has completed long ago
+	writesTwice             // once more when the write has completed
+	refusesTooLate          // when the bytes are there
+	serves                  // memory that is not registered
+	forgets                 // one task of a batch that is cut
+	miscounts               // says 0 bytes of a transfer that was cut in the middle
+	hangs                   // in Batch.Close
+	refusesReadsTooLate     // when their bytes are there
+	scribbles               // on the buffers of writes
+	miscountsWhole          // says one byte less of a transfer that completed
+	blamesThePeer           // for local memory that is not registered
+	touchesElsewhere        // local memory, a little later
+	startsCancelled         // calls tasks canceled that nobody cancelled
 )
 
 // open returns machines; those that hang do so until the test has ended.
@@ -236,10 +241,14 @@ func (b *tasks) run(i int, leased bool) {
 	if r.Len > 0 {
 		switch {
 		case !leased:
-			b.end(i, xfer.Failed, 0, xfer.AddressNotRegistered, xfer.Confirmed)
+			code := xfer.AddressNotRegistered
+			if b.bug == blamesThePeer {
+				code = xfer.Refused
+			}
+			b.end(i, xfer.Failed, 0, code, xfer.Confirmed)
 			return
 		case !b.registered[meta.Remote][r.Remote.Slot] && b.bug != serves:
-			if b.bug == refusesTooLate {
+			if b.bug == refusesTooLate || b.bug == refusesReadsTooLate && r.Op == xfer.Read {
 				move(to, from)
 			}
 			b.end(i, xfer.Failed, 0, xfer.Refused, xfer.Confirmed)
@@ -292,7 +301,15 @@ func (b *tasks) copy(i int, r meta.Request, from, to []byte) (whole bool) {
 		runtime.Gosched()
 		b.mu.Lock()
 	}
-	b.end(i, xfer.Completed, r.Len, xfer.OK, xfer.Confirmed)
+	counted := r.Len
+	switch {
+	case r.Len == 0:
+	case b.bug == scribbles && r.Op == xfer.Write:
+		move(from[:1], []byte{from[0] + 1})
+	case b.bug == miscountsWhole:
+		counted--
+	}
+	b.end(i, xfer.Completed, counted, xfer.OK, xfer.Confirmed)
 	return true
 }
 
@@ -302,6 +319,8 @@ func (b *tasks) afterwards(r meta.Request, from, to []byte) {
 		return
 	}
 	switch b.bug {
+	case touchesElsewhere:
+		b.late(func() { move(b.memory[meta.Local][1], []byte("!")) })
 	case rereads:
 		b.late(func() { move(to, from) })
 	case writesTwice:
