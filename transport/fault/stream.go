@@ -34,7 +34,7 @@ var (
 func (s *stream) run() {
 	err := s.forward()
 	switch {
-	case err == nil || errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF):
 		_ = s.to.CloseWrite() // may be gone already
 	case errors.Is(err, errSwept):
 		s.discard()

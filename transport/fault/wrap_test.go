@@ -376,7 +376,7 @@ func TestSameSeedSameFaults(t *testing.T) {
 		events, _ := plan.Events()
 		return fmt.Sprint(events) + string(g.local.Bytes())
 	}
-	if run(5) != run(5) {
+	if one, other := run(5), run(5); one != other {
 		t.Error("two runs of one seed differ")
 	}
 	if run(5) == run(6) {
