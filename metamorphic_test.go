@@ -15,21 +15,22 @@ import (
 func TestMemoryIsWhatOutcomesSay(t *testing.T) {
 	shape := meta.Shape{Sizes: []int{4 << 10, 64 << 10, 1 << 20}, MaxLen: 1 << 20, Batches: 4}
 	for _, c := range []struct {
-		name, path    string
-		loose, faults bool
+		name, path                    string
+		front, classic, loose, faults bool
 	}{
 		{name: "local", path: "local"},
 		// A lane of tcp receives many answers in one call, into the buffers of the reads that it expects to succeed. When
 		// one of them is refused, the bytes of later answers lie in its buffer.
 		{name: "tcp", path: "tcp", loose: true},
-		{name: "tcp with faults", path: "tcp", loose: true, faults: true},
+		{name: "tcp with faults", path: "tcp", front: true, loose: true, faults: true},
+		{name: "tcp to a classic peer", front: true, classic: true, loose: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			shape := shape
 			shape.LooseReads, shape.Faults = c.loose, c.faults
 			// What was executed before a connection broke is sent again, and may be refused then.
-			shape.LooseWrites = c.faults
-			meta.Run(t, shape, func(uint64) (meta.System, error) { return openDuo(shape, c.path) })
+			shape.LooseWrites = c.faults || c.classic
+			meta.Run(t, shape, func(uint64) (meta.System, error) { return openDuo(shape, c.path, c.front, c.classic) })
 		})
 	}
 }
@@ -43,16 +44,16 @@ type duo struct {
 	front   *fault.Front // nil: none
 }
 
-// openDuo returns engines whose transfers take the given path.
-func openDuo(shape meta.Shape, path string) (meta.System, error) {
+// openDuo returns engines whose transfers take the given path; "" is the only one there is.
+func openDuo(shape meta.Shape, path string, front, classic bool) (meta.System, error) {
 	p := new(duo)
-	if err := p.open(shape, path); err != nil {
+	if err := p.open(shape, path, front, classic); err != nil {
 		return nil, errors.Join(err, p.Close(), p.Free())
 	}
 	return p, nil
 }
 
-func (p *duo) open(shape meta.Shape, path string) (err error) {
+func (p *duo) open(shape meta.Shape, path string, front, classic bool) (err error) {
 	for side := range p.engines {
 		for _, size := range shape.Sizes {
 			m, err := mem.Map(uint64(size), true)
@@ -66,12 +67,12 @@ func (p *duo) open(shape meta.Shape, path string) (err error) {
 		}
 	}
 	e, name := p.engines[meta.Local], p.engines[meta.Remote].Name()
-	if shape.Faults {
+	if front {
 		plan, err := fault.NewPlan(1)
 		if err != nil {
 			return err
 		}
-		if p.front, err = fault.OpenFront(context.Background(), name, plan, fault.FrontOptions{}); err != nil {
+		if p.front, err = fault.OpenFront(context.Background(), name, plan, fault.FrontOptions{Classic: classic}); err != nil {
 			return err
 		}
 		name = p.front.Name()

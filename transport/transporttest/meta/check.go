@@ -11,7 +11,7 @@ var (
 	seedFlag      = flag.Uint64("meta.seed", 0, "seed of the first random history; 0: a new one")
 	stepsFlag     = flag.Int("meta.steps", 40, "steps of a random history")
 	historiesFlag = flag.Int("meta.histories", 0, "random histories for each system; 0: as many as there is time for")
-	timeFlag      = flag.Duration("meta.time", time.Second, "time for the random histories of each system")
+	timeFlag      = flag.Duration("meta.time", 700*time.Millisecond, "time for the random histories of each system")
 	patienceFlag  = flag.Duration("meta.patience", 20*time.Second, "what has not ended by then never will; less makes a history that hangs short sooner")
 	historyFlag   = flag.String("meta.history", "", "the text of one history to run instead")
 )
