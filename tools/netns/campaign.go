@@ -12,21 +12,24 @@ import (
 
 // line is a path with the name that the page gives it.
 type line struct {
-	name string
-	path netlab.Path
+	name    string
+	path    netlab.Path
+	buffers int // largest socket buffer that the kernel chooses by itself, on both hosts; 0: what it is anyway
 }
 
 const gigabit = 1e9
 
-// lines are what two hosts may have between them. The last one has so much under way that a limit of our own would show.
+// lines are what two hosts may have between them. The last two have so much under way that a limit of our own shows, on the
+// last one also where the kernel has none.
 var lines = []line{
-	{"1 ms, 1 Gbit/s", netlab.Path{Delay: time.Millisecond, Rate: gigabit}},
-	{"1 ms, 1 Gbit/s, 0.1 % lost", netlab.Path{Delay: time.Millisecond, Rate: gigabit, Loss: 0.001}},
-	{"1 ms, 1 Gbit/s, 1 % lost", netlab.Path{Delay: time.Millisecond, Rate: gigabit, Loss: 0.01}},
-	{"10 ms, 1 Gbit/s", netlab.Path{Delay: 10 * time.Millisecond, Rate: gigabit}},
-	{"10 ms, 1 Gbit/s, 0.1 % lost", netlab.Path{Delay: 10 * time.Millisecond, Rate: gigabit, Loss: 0.001}},
-	{"10 ms, 1 Gbit/s, 1 % lost", netlab.Path{Delay: 10 * time.Millisecond, Rate: gigabit, Loss: 0.01}},
-	{"10 ms, 4 Gbit/s", netlab.Path{Delay: 10 * time.Millisecond, Rate: 4 * gigabit}},
+	{"1 ms, 1 Gbit/s", netlab.Path{Delay: time.Millisecond, Rate: gigabit}, 0},
+	{"1 ms, 1 Gbit/s, 0.1 % lost", netlab.Path{Delay: time.Millisecond, Rate: gigabit, Loss: 0.001}, 0},
+	{"1 ms, 1 Gbit/s, 1 % lost", netlab.Path{Delay: time.Millisecond, Rate: gigabit, Loss: 0.01}, 0},
+	{"10 ms, 1 Gbit/s", netlab.Path{Delay: 10 * time.Millisecond, Rate: gigabit}, 0},
+	{"10 ms, 1 Gbit/s, 0.1 % lost", netlab.Path{Delay: 10 * time.Millisecond, Rate: gigabit, Loss: 0.001}, 0},
+	{"10 ms, 1 Gbit/s, 1 % lost", netlab.Path{Delay: 10 * time.Millisecond, Rate: gigabit, Loss: 0.01}, 0},
+	{"10 ms, 4 Gbit/s", netlab.Path{Delay: 10 * time.Millisecond, Rate: 4 * gigabit}, 0},
+	{"10 ms, 4 Gbit/s, large buffers", netlab.Path{Delay: 10 * time.Millisecond, Rate: 4 * gigabit}, 64 << 20},
 }
 
 // shape is how many connections are used, and how many submitters keep them busy.
@@ -95,6 +98,9 @@ func (c *campaign) measureLine(ctx context.Context, l line, cells []cell) (err e
 			err = closing
 		}
 	}()
+	if err := setBuffers(ctx, lab, l.buffers); err != nil {
+		return err
+	}
 	s, err := startServers(ctx, lab, c.moonpath)
 	if err != nil {
 		return err
@@ -112,6 +118,22 @@ func (c *campaign) measureLine(ctx context.Context, l line, cells []cell) (err e
 		}
 		c.rows = append(c.rows, r)
 		fmt.Fprintf(c.progress, "%s: %s\n", x, r.summary())
+	}
+	return nil
+}
+
+// setBuffers does what the operator of a fast and long network does.
+func setBuffers(ctx context.Context, lab *netlab.Lab, most int) error {
+	if most == 0 {
+		return nil
+	}
+	for _, h := range []*netlab.Host{lab.Near, lab.Far} {
+		for _, key := range []string{"tcp_rmem", "tcp_wmem"} {
+			script := fmt.Sprintf("echo 4096 131072 %d > /proc/sys/net/ipv4/%s", most, key)
+			if out, err := h.Command(ctx, "sh", "-c", script).CombinedOutput(); err != nil {
+				return fmt.Errorf("%s: %w%s", key, err, lastWords(out))
+			}
+		}
 	}
 	return nil
 }

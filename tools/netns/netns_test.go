@@ -38,7 +38,7 @@ func TestParseCongestion(t *testing.T) {
 }
 
 func TestPageJudgesMediansOfGatedRows(t *testing.T) {
-	gated := cell{line{"10 ms", lines[0].path}, "write", shape{4, 4, true}}
+	gated := cell{line{"10 ms", lines[0].path, 0}, "write", shape{4, 4, true}}
 	open := gated
 	open.gated = false
 	p := page{environment: "env.", rows: []row{

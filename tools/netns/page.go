@@ -16,7 +16,8 @@ twice as long. Kernels without netem can do this, too. The machine does other wo
 figures do not.
 
 Both programs use the same number of connections (` + "`tcp.lanes`" + `, ` + "`iperf3 --parallel`" + `), in turns, and leave buffers and windows to the
-kernel. moonpath moves batches of 8 × 1 MiB; each submitter waits for its batch before it submits the next. Rates are medians in MB/s (least–most). The
+kernel. *large buffers* means that both hosts let a socket have 64 MiB (` + "`tcp_rmem`, `tcp_wmem`" + `) instead of what their kernel came with.
+moonpath moves batches of 8 × 1 MiB; each submitter waits for its batch before it submits the next. Rates are medians in MB/s (least–most). The
 gate is a ratio of 0.9 at least; with one submitter there is none, because the line is idle for a round trip after each batch.
 `
 
