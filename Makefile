@@ -20,7 +20,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help build demo test test-race test-alloc fuzz lint lint-gofmt lint-vet lint-arm64 lint-staticcheck \
-	lint-repolint lint-generated bench bench-peers netns cover
+	lint-repolint lint-generated bench bench-peers netns soak poison cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,12 @@ bench-peers: build ## against the C++ engine, iperf3 and a bare Go program, inte
 
 netns: build ## against iperf3 over delay, loss and limited rate, between network namespaces; needs root; ARGS=… for its flags
 	@CGO_ENABLED=0 $(GO) run ./tools/netns $(ARGS)
+
+soak: build ## random transfers between processes that are killed and frozen, TIME=10m; ARGS=--seed=N
+	@CGO_ENABLED=0 $(GO) run ./tools/soak --time '$(TIME)' $(ARGS)
+
+poison: ## a million random batches whose memory is overwritten when they end, TIME=10m at most; ARGS=--seed=N
+	@CGO_ENABLED=0 $(GO) run ./tools/soak poison --time '$(TIME)' $(ARGS)
 
 cover: ## build/cover.out, and FLOOR=70 per cent for every package that has tests
 	@mkdir -p build

@@ -49,7 +49,7 @@ func TestCIAddsUpAllSteps(t *testing.T) {
 		name:   "everything passes",
 		make:   `echo "10 passed, 0 failed, 2 skipped"`,
 		status: 0,
-		last:   "32 passed, 0 failed, 6 skipped", // three steps that count tests, two that count as one
+		last:   "33 passed, 0 failed, 6 skipped", // three steps that count tests, three that count as one
 		shows:  []string{`(?s)==== test: make test.*==== lint: .*==== test-race: .*==== test-alloc: .*==== fuzz: make fuzz TIME=5s`, `  lint: \d+ s\n`},
 	}, {
 		name: "steps go on after a failure",
@@ -58,7 +58,7 @@ func TestCIAddsUpAllSteps(t *testing.T) {
 			lint) exit 2;;
 			*) echo "5 passed, 0 failed, 0 skipped";; esac`,
 		status: 1,
-		last:   "21 passed, 2 failed, 0 skipped",
+		last:   "22 passed, 2 failed, 0 skipped",
 		shows:  []string{`test: \d+ s, failed`, `lint: \d+ s, failed`, `fuzz: \d+ s\n`},
 	}, {
 		name: "a step that fails without counting a failure",
@@ -67,7 +67,7 @@ func TestCIAddsUpAllSteps(t *testing.T) {
 			test-alloc) echo "3 passed, 0 failed, 0 skipped"; exit 2;;
 			*) echo "1 passed, 0 failed, 0 skipped";; esac`,
 		status: 1,
-		last:   "6 passed, 2 failed, 0 skipped",
+		last:   "7 passed, 2 failed, 0 skipped",
 	}, {
 		name: "skips of all steps end in one list",
 		make: `case $1 in
@@ -75,7 +75,7 @@ func TestCIAddsUpAllSteps(t *testing.T) {
 			test-race) ` + skipped + `"no gcc" everything "0 passed, 0 failed, 1 skipped";;
 			*) echo "1 passed, 0 failed, 0 skipped";; esac`,
 		status: 0,
-		last:   "4 passed, 0 failed, 2 skipped",
+		last:   "5 passed, 0 failed, 2 skipped",
 		shows:  []string{`Skipped in all steps, and why:\n  no pip\n      interop.TestA\n  no gcc\n      everything\n`},
 	}}
 	for _, tt := range tests {
