@@ -262,3 +262,23 @@ func TestARestartedPeerGetsNothingThatWasMeantForTheOldOne(t *testing.T) {
 		t.Error("writes that were meant for the new process are not there")
 	}
 }
+
+// TestARestartedPeerIsServedAgain restarts a peer several times with its name, its ports and its memory. The first batch
+// after that finds it out, and the next one is served.
+func TestARestartedPeerIsServedAgain(t *testing.T) {
+	p := startPeer(t, mixedBytes)
+	e := openEngine(t, nil)
+	here, id := alloc(t, e, mixedBytes), openName(t, e, p.Name)
+	requests, b := mixed(here, id, p.Addr, 100), newBatch(t, e, 100)
+	for range 3 {
+		f := startTraffic(t, e, requests)
+		<-f.began
+		p.kill()
+		requireFault(t, <-f.ended, xfer.Socket)
+		p = p.restart(t)
+		requireFault(t, once(b, requests), xfer.WrongPeer)
+		if err := once(b, requests); err != nil {
+			t.Errorf("the second batch after a restart: %v", err)
+		}
+	}
+}
