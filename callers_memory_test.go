@@ -146,7 +146,6 @@ func TestMemoryThatIsTakenAwayFailsItsRequestsAlone(t *testing.T) {
 							fill(l.here.Bytes(), 1)
 							fill(l.there.Bytes(), 2)
 							f := startTraffic(t, l.engine, l.requests)
-							<-f.began
 							lose(t, l.lost)
 							requireFault(t, <-f.ended, code)
 							submit(t, b, l.requests...)

@@ -90,7 +90,6 @@ func TestUnregisterUnderTrafficWaitsOrSaysBusy(t *testing.T) {
 				}
 				for range 10 {
 					f := startTraffic(t, e, requests)
-					<-f.began
 					err := owner.UnregisterLocalMemory(moonpath.Addr(lent.addr))
 					if err == nil {
 						copy(buffer, filled(size, poison))

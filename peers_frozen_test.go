@@ -47,7 +47,6 @@ func TestR_LIV_1_RequestsToASilentPeerEndInTime(t *testing.T) {
 			here, id := alloc(t, e, mixedBytes), openName(t, e, open)
 			requests := mixed(here, id, p.Addr, c.requests)
 			f := startTraffic(t, e, requests)
-			<-f.began
 			start := time.Now()
 			begin()
 			defer end()

@@ -43,14 +43,14 @@ func mixed(here *moonpath.Memory, id moonpath.SegmentID, remote uint64, count in
 // traffic is a batch that is made again and again until it fails, or until it is told to stop.
 type traffic struct {
 	batch *moonpath.Batch
-	began chan struct{} // closed when some rounds are done
 	stop  chan struct{}
 	ended chan error // nil if it was told to
 }
 
+// startTraffic returns when some rounds are done.
 func startTraffic(t testing.TB, e *moonpath.Engine, rs []moonpath.Request) *traffic {
 	t.Helper()
-	f := &traffic{batch: newBatch(t, e, len(rs)), began: make(chan struct{}), stop: make(chan struct{}), ended: make(chan error, 1)}
+	f, began := &traffic{batch: newBatch(t, e, len(rs)), stop: make(chan struct{}), ended: make(chan error, 1)}, make(chan struct{})
 	go func() {
 		for round := 0; ; round++ {
 			select {
@@ -60,7 +60,7 @@ func startTraffic(t testing.TB, e *moonpath.Engine, rs []moonpath.Request) *traf
 			default:
 			}
 			if round == 3 {
-				close(f.began)
+				close(began)
 			}
 			if err := once(f.batch, rs); err != nil {
 				f.ended <- err
@@ -68,6 +68,11 @@ func startTraffic(t testing.TB, e *moonpath.Engine, rs []moonpath.Request) *traf
 			}
 		}
 	}()
+	select {
+	case <-began:
+	case err := <-f.ended:
+		t.Fatalf("the traffic does not run: %v", err)
+	}
 	return f
 }
 
@@ -111,7 +116,6 @@ func TestR_LIV_1_RequestsToAKilledPeerEndAtOnce(t *testing.T) {
 	here, id := alloc(t, e, mixedBytes), openName(t, e, p.Name)
 	requests := mixed(here, id, p.Addr, 1000)
 	f := startTraffic(t, e, requests)
-	<-f.began
 	start := time.Now()
 	p.kill()
 	requireFault(t, <-f.ended, xfer.Socket)
@@ -185,7 +189,6 @@ func TestR_BAT_1_NothingIsWrittenByAPeerThatStoodStill(t *testing.T) {
 			here, id := alloc(t, e, mixedBytes), openName(t, e, front.Name())
 			requests := mixed(here, id, p.Addr, 1000)
 			f := startTraffic(t, e, requests)
-			<-f.began
 			start := time.Now()
 			hindrance.begin(t, p, front)
 			requireFault(t, <-f.ended, xfer.Deadline)
@@ -272,7 +275,6 @@ func TestARestartedPeerIsServedAgain(t *testing.T) {
 	requests, b := mixed(here, id, p.Addr, 100), newBatch(t, e, 100)
 	for range 3 {
 		f := startTraffic(t, e, requests)
-		<-f.began
 		p.kill()
 		requireFault(t, <-f.ended, xfer.Socket)
 		p = p.restart(t)
