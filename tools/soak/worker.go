@@ -374,7 +374,28 @@ func (w *worker) carryOut(jobs []job, how way) ([]moonpath.Status, error) {
 			return nil, err
 		}
 	}
+	w.checkReport(b.Report(), statuses)
 	return statuses, nil
+}
+
+// checkReport compares the report of a batch with the statuses of its tasks.
+func (w *worker) checkReport(r *moonpath.Report, statuses []moonpath.Status) {
+	var want, got moonpath.PathReport
+	for _, s := range statuses {
+		want.Requests++
+		if s.State == xfer.Completed {
+			want.Bytes += s.Bytes
+		} else {
+			want.Failed++
+		}
+	}
+	for _, p := range r.Paths {
+		got.Requests, got.Bytes, got.Failed = got.Requests+p.Requests, got.Bytes+p.Bytes, got.Failed+p.Failed
+	}
+	if got.Requests != want.Requests || got.Bytes != want.Bytes || got.Failed != want.Failed || len(r.Requests) != len(statuses) {
+		w.soak.violate("the report of a batch adds up to %d requests, %d bytes and %d failures, and the statuses to %d, %d and %d", got.Requests, got.Bytes, got.Failed,
+			want.Requests, want.Bytes, want.Failed)
+	}
 }
 
 // await reports a batch that does not end in time, and waits for it all the same.
