@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/moonpath-io/moonpath/wire/ctrlframe"
@@ -107,12 +108,17 @@ func (c call) wrongReply(request, reply ctrlframe.Frame) *xfer.Fault {
 	return c.fault(xfer.Socket, "the reply to a "+request.Type.String()+" request is of type "+got, wrongPort, nil)
 }
 
+// silentPort is what to do about a port that takes a question and does not answer it in time.
+const silentPort = "the peer is frozen, or somebody's idle connection keeps its control port busy: look at its process"
+
 // noReply is the fault for a request that was sent and not answered in form.
 func (c call) noReply(ctx context.Context, request ctrlframe.Frame, err error) *xfer.Fault {
 	var bad *ctrlframe.Error
 	f := c.failed(ctx, xfer.Socket, "no usable reply to the "+request.Type.String()+" request", err)
 	switch {
 	case f.Code != xfer.Socket:
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		f.Side, f.Next = xfer.SidePeer, silentPort
 	case !errors.As(err, &bad):
 		f.Next = wrongPort
 	case bad.Kind == ctrlframe.NotJSON || bad.Kind == ctrlframe.NotObject:
