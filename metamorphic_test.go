@@ -24,12 +24,11 @@ func TestMemoryIsWhatOutcomesSay(t *testing.T) {
 		{name: "tcp", path: "tcp", loose: true},
 		{name: "tcp with faults", path: "tcp", front: true, loose: true, faults: true},
 		{name: "tcp to a classic peer", front: true, classic: true, loose: true},
+		{name: "tcp to a classic peer with faults", front: true, classic: true, loose: true, faults: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			shape := shape
 			shape.LooseReads, shape.Faults = c.loose, c.faults
-			// What was executed before a connection broke is sent again, and may be refused then.
-			shape.LooseWrites = c.faults || c.classic
 			meta.Run(t, shape, func(uint64) (meta.System, error) { return openDuo(shape, c.path, c.front, c.classic) })
 		})
 	}

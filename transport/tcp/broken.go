@@ -135,6 +135,7 @@ func (l *lane) broken(err error) {
 	l.lockPump()
 	l.up.Store(false)
 	l.r.lost.Store(true)
+	l.r.moves.RLock()
 	l.recvMu.Lock()
 	l.sendMu.Lock()
 	log := l.r.t.log
@@ -160,6 +161,9 @@ func (l *lane) broken(err error) {
 		}
 		switch {
 		case e.gone:
+		case e.half && c.Fault == nil:
+			c.Fault, c.Remote = l.r.interrupted(), unknownIfWrite(&e.work.chunk)
+			l.done = append(l.done, c)
 		case c.Fault != nil:
 			l.done = append(l.done, c)
 		case !sent && l.unmapped.Load(): // one of these cannot be sent; the kernel does not say which
@@ -187,6 +191,7 @@ func (l *lane) broken(err error) {
 
 	l.r.again.put(again...)
 	l.r.alone.put(alone...)
+	l.r.moves.RUnlock()
 	l.r.t.count.resent.Add(uint64(len(again) + len(alone)))
 	answered := l.refused && len(l.done) > 0
 	fruitless := l.fruitless
@@ -256,8 +261,5 @@ func unknownIfWrite(c *transport.Chunk) xfer.Certainty {
 func refusal(r *route, c *transport.Chunk, code uint32) *xfer.Fault {
 	f := r.fault(xfer.Refused, xfer.StageComplete, tcpframe.StatusText(code)+": "+describe(c), nil)
 	f.Retry = xfer.Refresh
-	if code == tcpframe.NotPermitted {
-		f.Side = xfer.SidePeer
-	}
 	return f
 }

@@ -18,7 +18,7 @@ import (
 // the reader after answers, or the writer goroutine when the socket was full. The reader goroutine alone
 // takes answers, connects, and cleans up.
 //
-// Lock order: pumpMu, recvMu, sendMu.
+// Lock order: pumpMu, route.moves, recvMu, sendMu.
 type lane struct {
 	r      *route
 	index  int
@@ -81,6 +81,7 @@ type entry struct {
 	memory []byte
 	skip   bool // canceled before it was sent
 	gone   bool // canceled after it was sent: its answer is taken and thrown away
+	half   bool // canceled when it was half sent
 	code   uint32
 }
 
@@ -179,6 +180,7 @@ func (l *lane) cancel(wanted map[transport.Ref]bool, done []transport.Completion
 			continue
 		}
 		if i == sent && l.sendOff > 0 {
+			e.half = true
 			l.hurry.Store(true)
 			continue
 		}

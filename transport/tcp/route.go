@@ -36,6 +36,10 @@ type route struct {
 	inquiring atomic.Bool // it is being asked
 	abandoned atomic.Pointer[abandonment]
 
+	// moves is held for reading while chunks move from the source or between backlogs, lanes and the serial
+	// connection, so that Cancel, which holds it for writing, finds each of them somewhere.
+	moves sync.RWMutex
+
 	again backlog       // to be sent again on a lane
 	alone backlog       // to be sent again by itself
 	heard atomic.Uint64 // answers to the serial connection
@@ -212,6 +216,7 @@ func (r *route) Cancel(refs []transport.Ref) {
 		wanted[ref] = true
 	}
 	var done []transport.Completion
+	r.moves.Lock()
 	done = r.again.cancel(wanted, r.interrupted(), done)
 	done = r.alone.cancel(wanted, r.interrupted(), done)
 	for _, l := range r.lanes {
@@ -220,6 +225,7 @@ func (r *route) Cancel(refs []transport.Ref) {
 	for _, s := range r.serial {
 		s.cancel(wanted)
 	}
+	r.moves.Unlock()
 	r.source.Done(done)
 }
 

@@ -96,10 +96,39 @@ func (l *lane) afterWrite() {
 		l.passSkipped()
 		l.recvMu.Unlock()
 	}
+	if l.hurry.Load() {
+		l.letGo()
+	}
+}
+
+// letGo gives a canceled request back that was half sent and is out now.
+func (l *lane) letGo() {
+	var done []transport.Completion
+	l.recvMu.Lock()
+	sent, waits := l.sent.Load(), false
+	for i := l.head.Load(); i < l.tail.Load(); i++ {
+		e := &l.ring[i%laneSlots]
+		switch {
+		case !e.half || e.gone:
+		case i < sent:
+			e.gone = true
+			e.memory = nil
+			done = append(done, transport.Completion{Ref: e.work.chunk.Ref, Fault: l.r.interrupted(), Remote: unknownIfWrite(&e.work.chunk)})
+		default:
+			waits = true
+		}
+	}
+	l.hurry.Store(waits)
+	l.recvMu.Unlock()
+	if len(done) > 0 {
+		l.r.source.Done(done)
+	}
 }
 
 // take fills the ring from what must be sent again and from the source; pumpMu is held.
 func (l *lane) take() bool {
+	l.r.moves.RLock()
+	defer l.r.moves.RUnlock()
 	tail := l.tail.Load()
 	room := int(laneSlots - (tail - l.head.Load()))
 	bytes := windowBytes - l.bytes.Load()
@@ -126,7 +155,7 @@ func (l *lane) take() bool {
 		e := &l.ring[(tail+uint64(i))%laneSlots]
 		opcode := tcpframe.OpV2 | byte(w.chunk.Op) // the numbers of operation and opcode are the same
 		tcpframe.PutHeader(&e.header, w.chunk.Len, w.chunk.Remote, opcode)
-		e.work, e.memory, e.skip, e.gone, e.code = *w, w.chunk.Memory(), false, false, tcpframe.OK
+		e.work, e.memory, e.skip, e.gone, e.half, e.code = *w, w.chunk.Memory(), false, false, false, tcpframe.OK
 		total += int64(w.chunk.Len)
 		if w.chunk.Queue != transport.Small {
 			large++

@@ -96,6 +96,8 @@ func (s *serial) one() bool {
 
 // take finds the next request. From then on cancel finds it here, so both happen under one lock.
 func (s *serial) take() (w work, found bool) {
+	s.r.moves.RLock()
+	defer s.r.moves.RUnlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var ws [1]work

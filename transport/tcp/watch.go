@@ -66,32 +66,7 @@ func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 		return now.Sub(m.since)
 	}
 	for _, r := range t.all() {
-		again, longest := false, time.Duration(0)
-		for _, l := range r.lanes {
-			again = l.failed.Swap(false) || again
-			limit := t.opt.stall
-			if l.hurry.Load() {
-				limit = min(limit, standstill)
-			}
-			if l.up.Load() && !l.idle() {
-				stood := still(l, l.progress.Load())
-				longest = max(longest, stood)
-				if stood >= limit {
-					l.stall()
-				}
-			}
-		}
-		for _, s := range r.serial {
-			if s.owed.Load() {
-				longest = max(longest, still(s, s.progress.Load()))
-			}
-		}
-		if r.t.opt.silence > 0 && longest >= r.t.opt.suspicion() {
-			r.inquire(now)
-		}
-		if again {
-			r.Kick() // what waits may have missed the lanes that stood in
-		}
+		t.lookAt(r, now, still)
 	}
 	for _, s := range t.accept.all() {
 		if s.owed.Load() && still(s, s.progress.Load()) >= t.opt.stall {
@@ -100,6 +75,36 @@ func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 		}
 	}
 	return marks
+}
+
+// lookAt ends what stands still on a route; still says for how long something has.
+func (t *Transport) lookAt(r *route, now time.Time, still func(key any, progress uint64) time.Duration) {
+	again, longest := false, time.Duration(0)
+	for _, l := range r.lanes {
+		again = l.failed.Swap(false) || again
+		limit := t.opt.stall
+		if l.hurry.Load() {
+			limit = min(limit, standstill)
+		}
+		if l.up.Load() && !l.idle() {
+			stood := still(l, l.progress.Load())
+			longest = max(longest, stood)
+			if stood >= limit {
+				l.stall()
+			}
+		}
+	}
+	for _, s := range r.serial {
+		if s.owed.Load() {
+			longest = max(longest, still(s, s.progress.Load()))
+		}
+	}
+	if t.opt.silence > 0 && longest >= t.opt.suspicion() {
+		r.inquire(now)
+	}
+	if again {
+		r.Kick() // what waits may have missed the lanes that stood in
+	}
 }
 
 // stall ends the connection of a lane whose peer does not move.
