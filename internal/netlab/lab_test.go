@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -19,7 +22,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var holdLab = flag.Bool("hold", false, "make a lab, print the processes of its hosts, and wait to be killed")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *holdLab {
+		l, err := New(Options{})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(l.Near.pid, l.Far.pid)
+		select {}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func newLab(t *testing.T, o Options) *Lab {
 	t.Helper()
@@ -233,6 +250,44 @@ func TestNothingIsLeft(t *testing.T) {
 	left, err := filepath.Glob("/sys/class/net/" + device)
 	if err != nil || len(left) > 0 {
 		t.Errorf("devices in our own namespace: %v, %v", left, err)
+	}
+}
+
+func TestNothingIsLeftAfterAKill(t *testing.T) {
+	newLab(t, Options{}) // or else the test is skipped
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-hold")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids [2]int
+	if _, err := fmt.Fscan(stdout, &pids[0], &pids[1]); err != nil {
+		t.Errorf("the lab: %v", err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	for _, pid := range pids {
+		namespace := (&Host{pid: pid}).namespace()
+		tick := time.NewTicker(time.Millisecond)
+		deadline := time.After(5 * time.Second)
+		for gone := false; !gone; {
+			// What is left of a process that nobody has waited for has no namespace any more.
+			_, err := os.Readlink(namespace)
+			gone = err != nil
+			select {
+			case <-tick.C:
+			case <-deadline:
+				t.Fatalf("%s is still there", namespace)
+			}
+		}
+		tick.Stop()
 	}
 }
 

@@ -24,6 +24,7 @@ func (r result) print(out io.Writer) {
 	}
 	rows = append(rows, r.Tasks.rows()...)
 	rows = append(rows, [][2]string{
+		{"longest batch", fmt.Sprintf("%.1f s", r.Longest)},
 		{"compared with the model", fmt.Sprintf("%.1f GB", float64(r.Compared)/1e9)},
 		{"engines replaced", fmt.Sprint(r.Engines)},
 		{"segments closed", fmt.Sprint(r.Segments)},

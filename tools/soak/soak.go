@@ -39,6 +39,7 @@ type soak struct {
 	memory                                    memorySamples
 	mu                                        sync.Mutex
 	violations                                []string
+	slowest                                   time.Duration // batch, from its submission to its end
 	violated                                  atomic.Int64
 	begin                                     time.Time
 }
@@ -50,6 +51,7 @@ type result struct {
 	Targets       []string `json:"targets"`
 	Batches       int64    `json:"batches"`
 	Tasks         counts   `json:"tasks"`
+	Longest       float64  `json:"longest_batch_seconds"`
 	Compared      int64    `json:"bytes_compared"`
 	Kills         int64    `json:"kills"`
 	Freezes       int64    `json:"freezes"`
@@ -70,6 +72,13 @@ func (s *soak) violate(format string, args ...any) {
 	if len(s.violations) < enough {
 		s.violations = append(s.violations, fmt.Sprintf("after %v: ", time.Since(s.begin).Round(time.Millisecond))+fmt.Sprintf(format, args...))
 	}
+}
+
+// longest notes how long a batch took.
+func (s *soak) longest(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slowest = max(s.slowest, took)
 }
 
 // counted reports counters that do not add up and an engine that does not close.
@@ -100,7 +109,7 @@ func runSoak(ctx context.Context, o soakOptions, progress io.Writer) (result, er
 	if err := s.run(ctx, folder, progress); err != nil {
 		return result{}, err
 	}
-	r := result{Seed: o.seed, Seconds: time.Since(s.begin).Seconds(), Batches: s.batches.Load(), Tasks: s.tasks.counts(), Compared: s.compared.Load(),
+	r := result{Seed: o.seed, Seconds: time.Since(s.begin).Seconds(), Batches: s.batches.Load(), Tasks: s.tasks.counts(), Longest: s.slowest.Seconds(), Compared: s.compared.Load(),
 		Kills: s.kills.Load(), Freezes: s.freezes.Load(), Engines: s.engines.Load(), Segments: s.segments.Load(), Registrations: s.registrations.Load()}
 	for _, p := range s.peers {
 		r.Targets = append(r.Targets, p.String())

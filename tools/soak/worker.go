@@ -27,9 +27,9 @@ const (
 const (
 	// endLimit is how long a batch may take whatever happens to the peers: R-LIV-1's five seconds for each of a few
 	// attempts, on a machine that is busy.
-	endLimit = 90 * time.Second
+	endLimit = 30 * time.Second
 	// recovery is how long a peer may have been back until requests to it must succeed.
-	recovery = 15 * time.Second
+	recovery = 8 * time.Second
 	// cancelLimit bounds the end of a batch that was canceled.
 	cancelLimit = 15 * time.Second
 )
@@ -237,7 +237,9 @@ func (w *worker) transfer(ctx context.Context, how way) error {
 		return err
 	}
 	w.soak.batches.Add(1)
-	if took := time.Since(begin); took > endLimit {
+	took := time.Since(begin)
+	w.soak.longest(took)
+	if took > endLimit {
 		w.soak.violate("a batch took %v to end, want %v at most", took.Round(time.Millisecond), endLimit)
 	}
 	for i := range jobs {
