@@ -53,5 +53,5 @@ const (
 	// not below pieceBytes, so that between moonpath peers no rejection ends a connection.
 	drainLimit = pieceBytes
 	// partialHeader is how long a session waits for the rest of a header.
-	partialHeader = 2 * time.Second
+	partialHeader = 1750 * time.Millisecond
 )

@@ -39,8 +39,12 @@ type serial struct {
 	owed     atomic.Bool   // a request is on the wire
 	progress atomic.Uint64 // grows with every call that moved bytes
 	judging  atomic.Bool   // the request under way is one that a broken lane left behind
+	barren   int           // requests in a row whose connections ended without an answer
 	count    laneCounters
 }
+
+// maxBarren is how many requests in a row may end their connections, before it is the peer and not the requests.
+const maxBarren = 8
 
 // maxAttempts is how often a request is sent by itself when the connection ends without an answer.
 const maxAttempts = 3
@@ -215,6 +219,9 @@ func (s *serial) exhausted(w *work, err error) transport.Completion {
 	f := s.r.fault(xfer.Socket, xfer.StageComplete, "the peer ends the connection at this request: "+describe(&w.chunk), err)
 	if w.chunk.Queue == transport.Suspect || s.r.versionOne() {
 		f.Code = xfer.Refused
+	} else if s.barren++; s.barren >= maxBarren {
+		s.barren = 0 // whatever is submitted later may try again
+		s.r.giveUp(s.r.fault(xfer.Socket, xfer.StageComplete, "the peer ends every connection without an answer", err))
 	}
 	return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: f}
 }
@@ -382,6 +389,7 @@ func (s *serial) status() (uint32, error) {
 		return 0, errBadStatus
 	}
 	s.r.heard.Add(1)
+	s.barren = 0
 	return code, nil
 }
 

@@ -256,3 +256,24 @@ func TestARequestOutlivesAConnectionThatEndsUnderIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAPeerThatEndsEveryConnectionIsNotAskedForEachRequest(t *testing.T) {
+	srv := listenRaw(t, func(c *conn) { c.header() })
+	h := openHost(t)
+	m := h.memory(1<<20, false)
+	_, s := h.dial(srv.desc(2, 0))
+	var ks []*task
+	for i := range uint64(200) {
+		ks = append(ks, write(m, i*8, 8, remoteBase+i*8))
+	}
+	s.submit(ks...)
+	for _, k := range ks {
+		within(t, k.ended, "the end of a request")
+		if codeOf(k.fault) != xfer.Socket {
+			t.Fatalf("it ended with %v", k.fault)
+		}
+	}
+	if got := srv.accepted.Load(); got > 40 {
+		t.Errorf("%d connections for %d requests", got, len(ks))
+	}
+}

@@ -7,17 +7,19 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/moonpath-io/moonpath/segment"
 	"github.com/moonpath-io/moonpath/xfer"
 )
 
 // A peer that is frozen or cut off does not end its connections, and its kernel may go on acknowledging. A slow one looks
-// the same on the data connection. The control port tells them apart: if something is owed, nothing moves, and nobody
-// answers there either, everything on the route ends, long before the limits for a peer that is alive.
+// the same on the data connection. Its control port, and a new data connection, tell them apart: if something is owed,
+// nothing moves, and one of them gets no answer, everything on the route ends, long before the limits for a peer that
+// is alive.
 
 // suspicion is the part of tcp.silence_timeout after which the control port is asked; the rest is for its answer.
 func (o *options) suspicion() time.Duration { return o.silence * 3 / 8 }
 
-// inquire asks the control port, at most once at a time and in each period of suspicion. The watcher calls it while
+// inquire asks both ports, at most once at a time and in each period of suspicion. The watcher calls it while
 // something on the route does not move.
 func (r *route) inquire(now time.Time) {
 	if now.Sub(r.inquired) < r.t.opt.suspicion() || !r.inquiring.CompareAndSwap(false, true) {
@@ -40,8 +42,20 @@ func (r *route) inquire(now time.Time) {
 			r.abandon(fmt.Sprintf("no byte moved, and its control port gave no answer within %v", limit), err)
 		case !desc.SameOwner(r.desc):
 			r.abandon("no byte moved, and another engine has taken its place", nil)
+		case !r.admits(ctx, desc) && r.ctx.Err() == nil && r.progress() == moved:
+			r.abandon("no byte moved, and its data port answers no new connection", nil)
 		}
 	})
+}
+
+// admits reports whether the data port answers a new connection in time, or says no.
+func (r *route) admits(ctx context.Context, d *segment.Desc) bool {
+	k, err := r.connect(ctx, d)
+	if err == nil {
+		reset(k.conn)
+		return true
+	}
+	return xfer.CodeOf(err) != xfer.Deadline
 }
 
 // progress grows whenever a byte moves on any connection of the route.

@@ -179,3 +179,25 @@ func TestACancellationReachesTheSerialConnectionWhileItIsDialled(t *testing.T) {
 		t.Errorf("it ended with %v, %v", k.fault, k.certainty)
 	}
 }
+
+// TestASilentDataPortIsNotWaitedForAlthoughTheControlPortAnswers: something between the two filters it.
+func TestASilentDataPortIsNotWaitedForAlthoughTheControlPortAnswers(t *testing.T) {
+	t.Parallel()
+	const incarnation = 4711
+	srv := listenRaw(t, func(c *conn) {
+		if c.number == 1 {
+			c.greet(incarnation)
+		}
+		c.stand()
+	})
+	h := openHost(t, "tcp.silence_timeout", "400ms", "tcp.connect_timeout", "400ms")
+	m := h.memory(4096, false)
+	_, s := h.dial(srv.desc(2, incarnation))
+	k := write(m, 0, 4096, remoteBase)
+	begin := time.Now()
+	s.submit(k)
+	within(t, k.ended, "the end of a request to a silent data port")
+	if took := time.Since(begin); k.fault == nil || k.fault.Code != xfer.Deadline || took > 2*time.Second {
+		t.Errorf("it ended with %v after %v", k.fault, took)
+	}
+}
