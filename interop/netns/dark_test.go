@@ -7,22 +7,20 @@ import (
 	"github.com/moonpath-io/moonpath"
 	"github.com/moonpath-io/moonpath/internal/netlab"
 	"github.com/moonpath-io/moonpath/interop/pattern"
+	"github.com/moonpath-io/moonpath/xfer"
 )
 
 const (
-	stall = 3 * time.Second
-	// blackholeLimit is five seconds, and what a busy machine takes to notice.
+	// blackholeLimit is the five seconds that default settings promise, and what a busy machine takes to notice.
 	blackholeLimit = 5*time.Second + 500*time.Millisecond
 	poison         = 0xee
 )
-
-var impatient = map[string]string{"tcp.status_timeout": stall.String(), "tcp.progress_timeout": stall.String()}
 
 // The requests are submitted after the path has gone dark, over connections that worked.
 func TestRequestsEndWhenThePathIsDark(t *testing.T) {
 	for _, op := range []moonpath.Op{moonpath.OpRead, moonpath.OpWrite} {
 		t.Run(op.String(), func(t *testing.T) {
-			r := newRig(t, netlab.Path{Delay: time.Millisecond}, impatient)
+			r := newRig(t, netlab.Path{Delay: time.Millisecond})
 			r.move(t, op, 8)
 			r.dark(t)
 			begin := time.Now()
@@ -33,9 +31,30 @@ func TestRequestsEndWhenThePathIsDark(t *testing.T) {
 	}
 }
 
+// The path goes dark when a part has arrived.
+func TestRequestsEndWhenThePathGoesDarkMeanwhile(t *testing.T) {
+	for _, op := range []moonpath.Op{moonpath.OpRead, moonpath.OpWrite} {
+		t.Run(op.String(), func(t *testing.T) {
+			const n = targetBytes / mib
+			r := newRig(t, netlab.Path{Delay: time.Millisecond, Rate: 150e6}) // all of it takes 1.8 s
+			r.move(t, op, 4)
+			r.submit(t, r.requests(op, n))
+			r.untilCompleted(t, 4)
+			r.dark(t)
+			begin := time.Now()
+			r.wantEnd(t, begin)
+			completed := r.count(xfer.Completed)
+			if completed == 0 || completed == n {
+				t.Fatalf("%d of %d requests completed, so the path did not go dark in the middle", completed, n)
+			}
+			r.wantRecovery(t, op, n)
+		})
+	}
+}
+
 // No connection is there yet when the path is dark.
 func TestFirstRequestEndsWhenThePathIsDark(t *testing.T) {
-	r := newRig(t, netlab.Path{Delay: time.Millisecond}, impatient)
+	r := newRig(t, netlab.Path{Delay: time.Millisecond})
 	r.dark(t)
 	begin := time.Now()
 	r.submit(t, r.requests(moonpath.OpWrite, 4))
@@ -44,7 +63,7 @@ func TestFirstRequestEndsWhenThePathIsDark(t *testing.T) {
 }
 
 func TestOpeningASegmentEndsWhenThePathIsDark(t *testing.T) {
-	r := newRig(t, netlab.Path{Delay: time.Millisecond}, impatient)
+	r := newRig(t, netlab.Path{Delay: time.Millisecond})
 	if err := r.engine.CloseSegment(r.id); err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +95,29 @@ func (r *rig) light(t *testing.T) {
 	t.Helper()
 	if err := r.lab.Set(netlab.Path{Delay: time.Millisecond}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func (r *rig) count(state xfer.State) int {
+	n := 0
+	for i := range r.batch.Len() {
+		if s, _ := r.batch.Status(i); s.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) untilCompleted(t *testing.T, n int) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx := bounded(t); r.count(xfer.Completed) < n; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%d requests have not completed", n)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/moonpath-io/moonpath/interop/pattern"
 )
 
-// rig is an engine here and a target on the far host.
+// rig is an engine here, with default settings, and a target on the far host.
 type rig struct {
 	lab    *netlab.Lab
 	engine *moonpath.Engine
@@ -23,12 +23,12 @@ type rig struct {
 	batch  *moonpath.Batch
 }
 
-func newRig(t *testing.T, path netlab.Path, settings map[string]string) *rig {
+func newRig(t *testing.T, path netlab.Path) *rig {
 	t.Helper()
 	lab := newLab(t, path)
 	r := &rig{lab: lab, far: startTarget(t, lab)}
 	var err error
-	r.engine, err = moonpath.Open(t.Context(), moonpath.Options{Host: lab.Near.Address, Environ: []string{}, Settings: settings})
+	r.engine, err = moonpath.Open(t.Context(), moonpath.Options{Host: lab.Near.Address, Environ: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestBytesArriveOverDelayAndLoss(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			const n = 8
-			r := newRig(t, test.path, nil)
+			r := newRig(t, test.path)
 			r.move(t, moonpath.OpRead, n)
 			if !bytes.Equal(r.bytes(n), pattern.Bytes(targetSeed, targetBytes)[:n*mib]) {
 				t.Error("a read brought wrong bytes")
@@ -122,7 +122,7 @@ func TestBytesArriveOverDelayAndLoss(t *testing.T) {
 
 // Within a host the engine chooses a congestion control that does not pace; between hosts it leaves that to the system.
 func TestCongestionControlIsTheSystemsBetweenHosts(t *testing.T) {
-	r := newRig(t, netlab.Path{Delay: time.Millisecond}, nil)
+	r := newRig(t, netlab.Path{Delay: time.Millisecond})
 	r.move(t, moonpath.OpRead, 8)
 	system, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
 	if err != nil {

@@ -63,7 +63,7 @@ func goInside() (int, error) {
 
 const (
 	mib         = 1 << 20
-	targetBytes = 64 * mib
+	targetBytes = 32 * mib
 	targetSeed  = 5 // of the pattern that the target's memory holds at first
 	writtenSeed = 6 // of the pattern that the engine's memory holds at first
 )
