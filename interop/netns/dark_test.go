@@ -17,7 +17,7 @@ const (
 )
 
 // The requests are submitted after the path has gone dark, over connections that worked.
-func TestRequestsEndWhenThePathIsDark(t *testing.T) {
+func TestR_LIV_1_RequestsEndWhenThePathIsDark(t *testing.T) {
 	for _, op := range []moonpath.Op{moonpath.OpRead, moonpath.OpWrite} {
 		t.Run(op.String(), func(t *testing.T) {
 			r := newRig(t, netlab.Path{Delay: time.Millisecond})
@@ -32,7 +32,7 @@ func TestRequestsEndWhenThePathIsDark(t *testing.T) {
 }
 
 // The path goes dark when a part has arrived.
-func TestRequestsEndWhenThePathGoesDarkMeanwhile(t *testing.T) {
+func TestR_LIV_1_RequestsEndWhenThePathGoesDarkMeanwhile(t *testing.T) {
 	for _, op := range []moonpath.Op{moonpath.OpRead, moonpath.OpWrite} {
 		t.Run(op.String(), func(t *testing.T) {
 			const n = targetBytes / mib
@@ -53,7 +53,7 @@ func TestRequestsEndWhenThePathGoesDarkMeanwhile(t *testing.T) {
 }
 
 // No connection is there yet when the path is dark.
-func TestFirstRequestEndsWhenThePathIsDark(t *testing.T) {
+func TestR_LIV_1_FirstRequestEndsWhenThePathIsDark(t *testing.T) {
 	r := newRig(t, netlab.Path{Delay: time.Millisecond})
 	r.dark(t)
 	begin := time.Now()

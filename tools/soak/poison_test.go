@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestPoisonedBatchesStayPoisoned(t *testing.T) {
+func TestR_BAT_1_PoisonedBatchesStayPoisoned(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	const batches = 3000
