@@ -153,7 +153,11 @@ func (s *soak) run(ctx context.Context, folder string, progress io.Writer) (err 
 		}
 		s.engine = append(s.engine, on)
 		for range s.options.workers {
-			workers = append(workers, s.newWorker(on, uint64(len(workers))))
+			w := s.newWorker(on, uint64(len(workers)))
+			if err := w.equip(); err != nil { // before memory is sampled
+				return err
+			}
+			workers = append(workers, w)
 		}
 		fmt.Fprintf(progress, "engine %d: %s\n", i, on.engine.Name())
 	}
