@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/moonpath-io/moonpath"
 	"github.com/moonpath-io/moonpath/interop/cxx"
 	"github.com/moonpath-io/moonpath/interop/pattern"
 )
@@ -64,5 +65,44 @@ func TestACxxInitiatorThatGoesAwayLeavesNothing(t *testing.T) {
 				t.Errorf("memory was written at %d after its registration had ended", at)
 			}
 		})
+	}
+}
+
+// TestACxxInitiatorOfMemoryThatIsGone asks moonpath for memory that is registered and cannot be touched any more. The
+// request fails, and the engine serves other memory as before.
+func TestACxxInitiatorOfMemoryThatIsGone(t *testing.T) {
+	needCxx(t)
+	const size = mib
+	p := cxx.Start(t, "MC_TCP_ENABLE_CONNECTION_POOL=0") // whose fourth broken connection takes the next request with it
+	local := allocCxx(t, p, size)
+	target := openEngine(t, nil)
+	good := alloc(t, target, size)
+	gone, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(gone) })
+	lost, err := target.Register(gone, moonpath.RegisterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range []cxx.Op{cxx.Write, cxx.Read} {
+		for _, n := range []uint64{512, size} {
+			if err := unix.Mprotect(gone, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Transfer(op, target.Name(), local, uint64(lost.At(0)), n); err != nil {
+				t.Errorf("%s of %d bytes before: %v", op, n, err)
+			}
+			if err := unix.Mprotect(gone, unix.PROT_NONE); err != nil {
+				t.Fatal(err)
+			}
+			within(t, "a request for memory that is gone", soon, func() {
+				wantCode(t, "a request for memory that is gone", p.Transfer(op, target.Name(), local, uint64(lost.At(0)), n), -1)
+			})
+			if err := p.Transfer(op, target.Name(), local, uint64(good.At(0)), n); err != nil {
+				t.Errorf("%s of %d bytes of other memory: %v", op, n, err)
+			}
+		}
 	}
 }
