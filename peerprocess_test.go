@@ -27,12 +27,11 @@ type peerProcess struct {
 	over  bool
 }
 
-// peerIdentity is what tells one life of a peer from another, but for the incarnation.
+// peerIdentity is what a peer process is known by; all of its lives have the same, but for the incarnation.
 type peerIdentity struct {
 	Name          string
 	Control, Data int
 	Addr, Size    uint64
-	Settings      map[string]string
 }
 
 // peerAddr is where every peer process has its memory, so that one that is started again has it at the same place.
@@ -59,7 +58,7 @@ func bePeer(identity string) error {
 	if err := json.Unmarshal([]byte(identity), &p); err != nil {
 		return err
 	}
-	e, err := moonpath.Open(context.Background(), moonpath.Options{Host: "127.0.0.1", Environ: []string{}, ControlPort: p.Control, DataPort: p.Data, Settings: p.Settings})
+	e, err := moonpath.Open(context.Background(), moonpath.Options{Host: "127.0.0.1", Environ: []string{}, ControlPort: p.Control, DataPort: p.Data})
 	if err != nil {
 		return err
 	}

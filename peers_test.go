@@ -134,7 +134,7 @@ func TestR_LIV_1_RequestsToAKilledPeerEndAtOnce(t *testing.T) {
 	}
 }
 
-// hindrance makes a peer stand still, which the process or the network may do.
+// hindrances make a peer stand still, which the process or the network may do.
 var hindrances = map[string]struct {
 	begin, end func(*testing.T, *peerProcess, *fault.Front)
 }{
