@@ -104,7 +104,7 @@ func (r *route) unreachable(f *xfer.Fault) *xfer.Fault {
 	case f.Code == xfer.DNS && errors.As(f.Cause, &dns):
 		g.Side, g.Next = xfer.SidePeer, "the peer announces a data host that this host cannot resolve: correct its host setting (moonpath segment NAME shows it)"
 		return &g
-	case f.Code != xfer.Socket && f.Code != xfer.Deadline:
+	case f.Code != xfer.Socket && f.Code != xfer.Deadline, f.OutOfFiles():
 		return f
 	}
 	last, err := a.Answered()
@@ -119,7 +119,7 @@ func (r *route) unreachable(f *xfer.Fault) *xfer.Fault {
 	g.Detail += "; control: its control port answered " + time.Since(last).Round(time.Millisecond).String() + " ago"
 	if f.Code == xfer.Deadline {
 		g.Side, g.Next = xfer.SideNetwork, "open the data port in whatever filters between the two, or give the peer a data host that is reachable from here: moonpath segment NAME shows host and port"
-	} else if f.MustChange() == xfer.SidePeer {
+	} else if f.Errno() == syscall.ECONNREFUSED {
 		g.Next = "nobody listens at the data port that the peer announces: restart the peer, or correct its data port (moonpath segment NAME shows it)"
 	}
 	return &g

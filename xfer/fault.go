@@ -90,12 +90,21 @@ func (f *Fault) Unwrap() []error {
 	return []error{f.Code, f.Cause}
 }
 
-// NextStep returns Next, or the code's general advice; it is never empty.
+// NextStep returns Next, or what the error number asks for, or the code's general advice; it is never empty.
 func (f *Fault) NextStep() string {
-	if f.Next != "" {
+	switch {
+	case f.Next != "":
 		return f.Next
+	case f.OutOfFiles():
+		return "this process, or its host, has as many files open as it may: raise the limit (ulimit -n), or close some"
 	}
 	return f.Code.Next()
+}
+
+// OutOfFiles reports whether the cause is that no further file can be opened here, which says nothing about the peer.
+func (f *Fault) OutOfFiles() bool {
+	errno := f.Errno()
+	return errno == syscall.EMFILE || errno == syscall.ENFILE
 }
 
 // Errno returns the system's error number underneath, or 0.
