@@ -12,6 +12,7 @@ import (
 type work struct {
 	chunk    transport.Chunk
 	attempts uint8 // times it was sent and the connection ended without an answer to it alone
+	sent     bool  // it was sent before, with others, and the connection ended without an answer
 }
 
 // backlog holds chunks that a broken connection left behind. It is bounded by what the lanes had taken.
@@ -76,7 +77,7 @@ func (b *backlog) fail(f *xfer.Fault, done []transport.Completion) []transport.C
 // peer let go of it when its connection ended, so nothing more will happen, but what did is not known.
 func (w *work) given(f *xfer.Fault) transport.Completion {
 	c := transport.Completion{Ref: w.chunk.Ref, Fault: f}
-	if w.attempts > 0 && w.chunk.Op == xfer.Write {
+	if (w.sent || w.attempts > 0) && w.chunk.Op == xfer.Write {
 		c.Remote = xfer.Unknown
 	}
 	return c

@@ -52,7 +52,7 @@ func (l *lane) run(given *link) {
 
 // workWaits reports whether there is a reason to connect again.
 func (l *lane) workWaits() bool {
-	return l.r.source.Waiting()&l.wants() != 0 || !l.r.again.empty()
+	return l.r.source.Waiting()&l.wants() != 0 || l.r.resends()
 }
 
 // connect starts the lane on a new connection.
@@ -119,8 +119,8 @@ func (l *lane) unreachable(err error) {
 //   - The peer refused the one at head (and closes, since it is no moonpath peer): that one fails. A server
 //     works strictly in order, so those behind it were not executed: they are sent again.
 //   - The peer ended the connection without a word, or a reset discarded it: it has let go of all of them,
-//     and any of them may be the reason. They are sent again one by one, by the serial connection, before the
-//     lane connects again. A write may then happen twice, with the same bytes at the same place, within its task.
+//     and any of them may be the reason. They are sent again in a shrinking window (trial.go). A write may then
+//     happen several times, with the same bytes at the same place, within its task.
 //   - We ended it, because nothing moved: the peer may still execute what its socket holds. They fail, writes
 //     with unknown remote state.
 //
@@ -139,13 +139,13 @@ func (l *lane) broken(err error) {
 	l.recvMu.Lock()
 	l.sendMu.Lock()
 	log := l.r.t.log
-	if !l.idle() {
+	busy := !l.idle()
+	if busy {
 		l.r.t.count.brokenLanes.Add(1)
 		l.count.breaks.Add(1)
-		l.countFruitless()
 		log.Debug("lane broken", "peer", l.conn.RemoteAddr(), "lane", l.index, "unanswered", l.tail.Load()-l.head.Load(), "error", err)
 	}
-	var alone, again []work
+	var alone, again, left []work
 	for i := l.head.Load(); i < l.tail.Load(); i++ {
 		e := &l.ring[i%laneSlots]
 		e.memory = nil
@@ -154,7 +154,7 @@ func (l *lane) broken(err error) {
 		}
 		sent := i < l.sent.Load() || i == l.sent.Load() && l.sendOff > 0
 		c := transport.Completion{Ref: e.work.chunk.Ref, Fault: l.failure(i, sent)}
-		if sent && c.Fault != nil && c.Fault.Code != xfer.Refused {
+		if refused := c.Fault != nil && c.Fault.Code == xfer.Refused; c.Fault != nil && (e.work.sent || sent && !refused) {
 			if c.Remote = unknownIfWrite(&e.work.chunk); c.Remote == xfer.Unknown {
 				l.r.doubt.Store(true)
 			}
@@ -171,8 +171,7 @@ func (l *lane) broken(err error) {
 		case l.refused || !sent:
 			again = append(again, e.work)
 		default:
-			e.work.attempts++
-			alone = append(alone, e.work)
+			left = append(left, e.work)
 		}
 	}
 	l.head.Store(0)
@@ -181,6 +180,10 @@ func (l *lane) broken(err error) {
 	l.bytes.Store(0)
 	l.large.Store(0)
 	l.sendOff, l.got = 0, 0
+	l.trial = false
+	if busy && len(left) <= minTrial {
+		l.countFruitless()
+	}
 	hopeless := l.fruitless >= maxFruitless
 	l.sendMu.Unlock()
 	l.recvMu.Unlock()
@@ -191,8 +194,9 @@ func (l *lane) broken(err error) {
 
 	l.r.again.put(again...)
 	l.r.alone.put(alone...)
+	judge := l.r.try(left) || len(alone) > 0
 	l.r.moves.RUnlock()
-	l.r.t.count.resent.Add(uint64(len(again) + len(alone)))
+	l.r.t.count.resent.Add(uint64(len(again) + len(alone) + len(left)))
 	answered := l.refused && len(l.done) > 0
 	fruitless := l.fruitless
 	l.giveBack()
@@ -203,7 +207,7 @@ func (l *lane) broken(err error) {
 		l.r.giveUp(l.r.fault(xfer.Socket, xfer.StageSend, "the peer ends every connection without an answer", err))
 		return
 	}
-	if len(alone) > 0 {
+	if judge {
 		l.r.serial[0].rouse()
 	}
 	l.r.Kick()

@@ -40,6 +40,7 @@ type lane struct {
 	full   chan struct{} // passes pumpMu, held, to the writer when the socket is full
 	chunks [takeBatch]transport.Chunk
 	works  [takeBatch]work
+	trial  bool // what is on the lane is a trial, and nothing else
 
 	ring  []entry       // laneSlots of them, from the first connection on
 	tail  atomic.Uint64 // next to be filled; written under pumpMu

@@ -300,8 +300,12 @@ func (l *lane) refuse(e *entry) {
 
 // finish gives the entry at head back.
 func (l *lane) finish(e *entry, f *xfer.Fault) {
-	if !e.gone {
-		l.done = append(l.done, transport.Completion{Ref: e.work.chunk.Ref, Fault: f})
+	switch {
+	case e.gone:
+	case f == nil:
+		l.done = append(l.done, transport.Completion{Ref: e.work.chunk.Ref})
+	default:
+		l.done = append(l.done, e.work.given(f))
 	}
 	l.doneBytes += e.work.chunk.Len
 	l.pass()

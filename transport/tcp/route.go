@@ -40,9 +40,11 @@ type route struct {
 	// connection, so that Cancel, which holds it for writing, finds each of them somewhere.
 	moves sync.RWMutex
 
-	again backlog       // to be sent again on a lane
-	alone backlog       // to be sent again by itself
-	heard atomic.Uint64 // answers to the serial connection
+	again  backlog       // to be sent again on a lane
+	retry  backlog       // sent before without an answer: to be sent again in a small window, see trial.go
+	window atomic.Int64  // the size of that
+	alone  backlog       // to be sent again by itself
+	heard  atomic.Uint64 // answers to the serial connection
 }
 
 var _ transport.Route = (*route)(nil)
@@ -127,7 +129,7 @@ func (r *route) makeSerial(group *obs.Group) {
 // is left wakes the next one, and at last one that is not connected yet.
 func (r *route) Kick() {
 	waiting := r.source.Waiting()
-	if !r.again.empty() {
+	if r.resends() {
 		waiting |= transport.Set(transport.Bulk)
 	}
 	if waiting == 0 {
@@ -206,8 +208,11 @@ func (r *route) bulkFailed() bool {
 }
 
 func (r *route) waits(q transport.Queue) bool {
-	return r.source.Waiting().Has(q) || q == transport.Bulk && !r.again.empty()
+	return r.source.Waiting().Has(q) || q == transport.Bulk && r.resends()
 }
+
+// resends reports whether something waits to be sent again on a lane.
+func (r *route) resends() bool { return !r.again.empty() || !r.retry.empty() }
 
 // Cancel implements transport.Route.
 func (r *route) Cancel(refs []transport.Ref) {
@@ -218,6 +223,7 @@ func (r *route) Cancel(refs []transport.Ref) {
 	var done []transport.Completion
 	r.moves.Lock()
 	done = r.again.cancel(wanted, r.interrupted(), done)
+	done = r.retry.cancel(wanted, r.interrupted(), done)
 	done = r.alone.cancel(wanted, r.interrupted(), done)
 	for _, l := range r.lanes {
 		done = l.cancel(wanted, done)
@@ -290,6 +296,7 @@ func (r *route) idle() bool {
 func (r *route) giveUp(f *xfer.Fault) {
 	var done []transport.Completion
 	done = r.again.fail(f, done)
+	done = r.retry.fail(f, done)
 	done = r.alone.fail(f, done)
 	r.source.Done(done)
 	if f.Code == xfer.Closed {

@@ -136,8 +136,11 @@ func (l *lane) take() bool {
 		return false
 	}
 	room = min(room, takeBatch)
-	n := 0
-	if l.wants().Has(transport.Bulk) {
+	n, bars := l.takeTrial(room)
+	if bars {
+		return false
+	}
+	if n == 0 && l.wants().Has(transport.Bulk) {
 		n = l.r.again.take(l.works[:room])
 	}
 	if n == 0 {
