@@ -15,8 +15,10 @@
 //
 // Files, in the order of a request's life: tcp.go (transport), dial.go (connection and identity), route.go
 // (lanes and who works), lane.go, send.go, receive.go (a pipelined lane), serial.go (one at a time), broken.go
-// (what becomes of requests when a connection ends), watch.go (time limits); accept.go, front.go, serve.go (target).
+// (what becomes of requests when a connection ends), trial.go (which of them was the reason), watch.go, silence.go
+// (time limits); accept.go, front.go, serve.go (target).
 //
 // Goroutines: two per lane in use, one for the serial connection, one watcher per transport, one accepting,
-// one per inbound connection with more than one request. None per request. Files that start them carry the mark moonpath:goroutines.
+// one per inbound connection with more than one request, and for a moment one that asks whether a silent peer is
+// alive. None per request. Files that start them carry the mark moonpath:goroutines.
 package tcp
