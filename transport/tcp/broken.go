@@ -232,16 +232,16 @@ func (l *lane) failure(i uint64, sent bool) *xfer.Fault {
 	return nil
 }
 
-// maxFruitless is how many connections in a row may end with requests under way and no answer, neither to them
-// nor to the serial connection, which tries the requests again.
+// maxFruitless is how many connections of a lane in a row may end with requests under way while no byte comes on any
+// connection of the route.
 const maxFruitless = 3
 
 func (l *lane) countFruitless() {
 	if l.refused {
 		return
 	}
-	if heard := l.r.heard.Load(); heard != l.heard {
-		l.heard, l.fruitless = heard, 0
+	if received := l.r.received.Load(); received != l.received {
+		l.received, l.fruitless = received, 0
 	}
 	l.fruitless++
 }

@@ -113,6 +113,17 @@ func (c *client) expectSilence(while time.Duration) {
 	}
 }
 
+// promote makes the connection one that has a goroutine of its own.
+func (c *client) promote(addr uint64) {
+	c.t.Helper()
+	c.send(readRequest(addr, 1), readRequest(addr, 1))
+	var answer [2 * (tcpframe.StatusLen + 1)]byte
+	_ = c.c.SetReadDeadline(time.Now().Add(patience))
+	if _, err := io.ReadFull(c.c, answer[:]); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // works proves that the connection serves requests: it writes and reads at addr.
 func (c *client) works(addr uint64) {
 	c.t.Helper()

@@ -18,9 +18,10 @@ import (
 // link is a connection whose peer is known.
 type link struct {
 	conn    *net.TCPConn
-	version int  // of the data protocol
-	reuse   bool // the peer keeps the connection after an exchange
-	drains  bool // a rejection does not end the connection
+	version int   // of the data protocol
+	reuse   bool  // the peer keeps the connection after an exchange
+	drains  bool  // a rejection does not end the connection
+	window  int64 // payload that a lane may have under way on it
 }
 
 // dial connects to the engine that the route was opened to. A moonpath peer proves that it is that one; of a
@@ -45,7 +46,7 @@ func (r *route) dial(ctx context.Context) (link, error) {
 	if err != nil && ctx.Err() == nil {
 		asking, cancel := context.WithTimeout(ctx, r.t.opt.connect*3/10)
 		defer cancel()
-		if _, refreshErr := r.peer.Refresh(asking); refreshErr != nil {
+		if _, refreshErr := r.ask(asking); refreshErr != nil {
 			r.t.log.Debug("description of an unreachable peer not fetched", "peer", r.desc.Name, "error", refreshErr)
 			silent(err, refreshErr)
 		}
@@ -68,7 +69,7 @@ func silent(err, refreshErr error) {
 func (r *route) replaced(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.t.opt.connect*3/10)
 	defer cancel()
-	newer, err := r.peer.Refresh(ctx)
+	newer, err := r.ask(ctx)
 	if err == nil && newer.SameOwner(r.desc) {
 		return false
 	}
@@ -85,12 +86,19 @@ func (r *route) connect(ctx context.Context, d *segment.Desc) (link, error) {
 	connecting, cancel := context.WithTimeout(ctx, r.t.opt.connect*6/10)
 	defer cancel()
 	c, err := dialer.DialContext(connecting, "tcp", d.TCP.Address())
+	if errors.Is(err, unix.ECONNRESET) { // it was accepted, as with errHelloCut
+		c, err = dialer.DialContext(connecting, "tcp", d.TCP.Address())
+	}
 	if err != nil {
 		r.t.count.refusedDials.Add(1)
 		return link{}, r.dialFault(d, err)
 	}
 	l.conn = c.(*net.TCPConn)
 	tune(l.conn)
+	l.window = farWindow
+	if withinHost(l.conn) {
+		l.window = nearWindow
+	}
 	if l.version == 2 && d.Ext != nil && d.Ext.HelloVersion > 0 {
 		if l.drains, err = hello(ctx, l.conn, d.Ext.Incarnation); err != nil {
 			reset(l.conn)

@@ -13,19 +13,23 @@ import (
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
 )
 
-// front accepts connections and serves the first exchange of each, if it is small and nothing has to be waited for
-// in the middle of it. Published initiators open a connection for every request unless they were told otherwise;
-// a goroutine, and a place in the runtime's poller, for each would cost as much as the exchange itself. Everything
-// else, and every connection that comes with a second request, is promoted to a goroutine of its own.
+// front accepts connections and serves those that have one small request at a time, as published initiators do. By
+// default they even open a connection for every request; a goroutine, and a place in the runtime's poller, for each
+// would cost as much as the exchange itself. A hello, a large request, a header in parts, and a request behind another
+// one promote a connection to a goroutine of its own; so does a crowd, which one goroutine would serve too slowly.
 type front struct {
 	a        *acceptor
 	listener *os.File
 	socket   int // its descriptor
 	fresh    map[int]*session
+	crowded  bool // more connections than frontCrowd were ready at once
 	ended    chan struct{}
 }
 
-// acceptPause keeps a failing accept from spinning.
+// frontCrowd is how many connections may be ready at once before those that come again are promoted.
+const frontCrowd = 4
+
+// acceptPause is how long nothing is accepted after that has failed.
 const acceptPause = 50 * time.Millisecond
 
 // acceptBurst bounds what is accepted before those that are there get their turn.
@@ -55,6 +59,7 @@ func (f *front) run() {
 		if ready, err = f.a.poller.Wait(ready); err != nil {
 			return
 		}
+		f.crowded = len(ready) > frontCrowd
 		for _, fd := range ready {
 			if fd == f.socket {
 				f.accept()
@@ -89,10 +94,27 @@ func (f *front) accept() {
 		default:
 			// Out of descriptors, most likely: existing connections go on, new ones get their turn.
 			f.a.t.log.Warn("data connection not accepted", "error", err)
-			time.Sleep(acceptPause)
+			f.pause()
 			return
 		}
 	}
+}
+
+// pause accepts nothing for a while.
+func (f *front) pause() {
+	_ = f.a.poller.Remove(f.socket)
+	f.a.running.Go(func() {
+		select {
+		case <-time.After(acceptPause):
+		case <-f.ended:
+			return
+		}
+		f.a.mu.Lock() // the poller is closed after closing is set
+		defer f.a.mu.Unlock()
+		if !f.a.closing {
+			_ = f.a.poller.Add(f.socket)
+		}
+	})
 }
 
 func (f *front) receive(fd int) {
@@ -111,8 +133,7 @@ func (f *front) receive(fd int) {
 	}
 }
 
-// look reads what is there and serves it if it is a whole, small, first request; it reports whether the session
-// stays here.
+// look reads what is there and serves it if it is one whole small request; it reports whether the session stays here.
 func (f *front) look(s *session) bool {
 	n, err := s.readOnce()
 	switch {
@@ -125,11 +146,11 @@ func (f *front) look(s *session) bool {
 	s.w += n
 	s.owed.Store(true)
 	s.progress.Add(1)
-	if s.begun || !s.small() {
+	if !s.small() || s.begun && f.crowded {
 		f.promote(s)
 		return false
 	}
-	if !s.whole() {
+	if !s.whole() && s.admissible() {
 		return true // its payload is on the way
 	}
 	if !s.exchange() {
@@ -173,6 +194,14 @@ func (s *session) small() bool {
 	}
 	h := tcpframe.ParseHeader(s.in)
 	return h.Opcode != tcpframe.OpHello && h.Size <= freshLimit
+}
+
+// admissible reports whether that request will not be refused, as far as can be said before its payload has come.
+func (s *session) admissible() bool {
+	h := tcpframe.ParseHeader(s.in)
+	code, _ := s.check(h.Opcode&^tcpframe.OpV2, h)
+	s.release() // nothing is held while it waits
+	return code == tcpframe.OK
 }
 
 // whole reports whether all of it is there.

@@ -69,7 +69,7 @@ type lane struct {
 	progress  atomic.Uint64 // grows with every call that moved bytes
 	answers   uint64        // received on this connection
 	fruitless int           // connections in a row that brought no answer
-	heard     uint64        // route.heard at the last of them
+	received  uint64        // route.received at the last of them
 	count     laneCounters
 }
 

@@ -38,8 +38,10 @@ func resolve(v *config.Values) options {
 const (
 	// pieceBytes is the largest chunk that a lane takes: large requests are spread over lanes in such pieces.
 	pieceBytes = 1 << 20
-	// windowBytes bounds the payload that one lane has taken and not finished.
-	windowBytes = 4 << 20
+	// nearWindow and farWindow bound the payload that one lane has taken and not finished, within a host and across
+	// a network, where it has to fill bandwidth times delay.
+	nearWindow = 4 << 20
+	farWindow  = 16 << 20
 	// laneSlots bounds the chunks that one lane has taken and not finished; a power of two.
 	laneSlots = 512
 	// callBytes bounds the payload of one vectored call, so that a call is short and an answer that

@@ -145,6 +145,7 @@ func (s receiver) Moved(n int) {
 	l := s.l
 	if n > 0 {
 		l.progress.Add(1)
+		l.r.received.Add(1)
 		l.settle(uint64(n))
 	}
 	l.passSkipped()

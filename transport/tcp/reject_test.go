@@ -189,7 +189,7 @@ func TestAStalledPayloadEndsAndGivesItsRegionBack(t *testing.T) {
 				h, r, c := served(t, 1<<20, "tcp.progress_timeout", "200ms")
 				idle := h.client()
 				if !first {
-					c.works(uint64(r.Addr))
+					c.promote(uint64(r.Addr))
 				}
 				c.send(request(r))
 				if first { // a small one leases nothing before it is whole

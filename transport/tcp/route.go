@@ -40,11 +40,12 @@ type route struct {
 	// connection, so that Cancel, which holds it for writing, finds each of them somewhere.
 	moves sync.RWMutex
 
-	again  backlog       // to be sent again on a lane
-	retry  backlog       // sent before without an answer: to be sent again in a small window, see trial.go
-	window atomic.Int64  // the size of that
-	alone  backlog       // to be sent again by itself
-	heard  atomic.Uint64 // answers to the serial connection
+	again    backlog       // to be sent again on a lane
+	retry    backlog       // sent before without an answer: to be sent again in a small window, see trial.go
+	window   atomic.Int64  // the size of that
+	alone    backlog       // to be sent again by itself
+	received atomic.Uint64 // calls that brought bytes, on any connection
+	mute     atomic.Int64  // when the control port gave no answer, Unix nanoseconds; 0 if it has answered since
 }
 
 var _ transport.Route = (*route)(nil)

@@ -131,7 +131,7 @@ func (l *lane) take() bool {
 	defer l.r.moves.RUnlock()
 	tail := l.tail.Load()
 	room := int(laneSlots - (tail - l.head.Load()))
-	bytes := windowBytes - l.bytes.Load()
+	bytes := l.link.window - l.bytes.Load()
 	if room == 0 || bytes <= 0 {
 		return false
 	}

@@ -39,7 +39,8 @@ type serial struct {
 	owed     atomic.Bool   // a request is on the wire
 	progress atomic.Uint64 // grows with every call that moved bytes
 	judging  atomic.Bool   // the request under way is one that a broken lane left behind
-	barren   int           // requests in a row whose connections ended without an answer
+	barren   int           // requests in a row whose connections ended, without a byte on any connection
+	received uint64        // route.received at the last of them
 	count    laneCounters
 }
 
@@ -219,11 +220,22 @@ func (s *serial) exhausted(w *work, err error) transport.Completion {
 	f := s.r.fault(xfer.Socket, xfer.StageComplete, "the peer ends the connection at this request: "+describe(&w.chunk), err)
 	if w.chunk.Queue == transport.Suspect || s.r.versionOne() {
 		f.Code = xfer.Refused
-	} else if s.barren++; s.barren >= maxBarren {
-		s.barren = 0 // whatever is submitted later may try again
+	} else if s.isBarren() {
 		s.r.giveUp(s.r.fault(xfer.Socket, xfer.StageComplete, "the peer ends every connection without an answer", err))
 	}
 	return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: f}
+}
+
+// isBarren counts a request that ended its connections, and reports whether that is the peer's doing.
+func (s *serial) isBarren() bool {
+	if n := s.r.received.Load(); n != s.received {
+		s.received, s.barren = n, 0
+	}
+	if s.barren++; s.barren < maxBarren {
+		return false
+	}
+	s.barren = 0 // whatever is submitted later may try again
+	return true
 }
 
 func (s *serial) setLink(k link) {
@@ -388,8 +400,6 @@ func (s *serial) status() (uint32, error) {
 	if !ok {
 		return 0, errBadStatus
 	}
-	s.r.heard.Add(1)
-	s.barren = 0
 	return code, nil
 }
 
@@ -405,6 +415,7 @@ func (s *serial) receive(b []byte) error {
 			return err
 		}
 		s.progress.Add(1)
+		s.r.received.Add(1)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package tcp
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/moonpath-io/moonpath/segment"
@@ -26,15 +27,19 @@ func (r *route) inquire(now time.Time) {
 		return
 	}
 	r.inquired = now
-	moved := r.progress()
+	moves := r.motion()
 	r.spawn(func() {
 		defer r.inquiring.Store(false)
 		limit := r.t.opt.silence - r.t.opt.suspicion()
+		if since := now.UnixNano() - r.mute.Load(); since < int64(muteFor) {
+			r.abandon("no byte moved, and its control port gave no answer just before", nil)
+			return
+		}
 		ctx, cancel := context.WithTimeout(r.ctx, limit)
 		defer cancel()
-		desc, err := r.peer.Refresh(ctx)
+		desc, err := r.ask(ctx)
 		switch {
-		case r.ctx.Err() != nil || r.progress() != moved:
+		case r.ctx.Err() != nil || moves():
 		case err != nil:
 			if ctx.Err() != nil {
 				err = nil // says no more than the words
@@ -42,10 +47,52 @@ func (r *route) inquire(now time.Time) {
 			r.abandon(fmt.Sprintf("no byte moved, and its control port gave no answer within %v", limit), err)
 		case !desc.SameOwner(r.desc):
 			r.abandon("no byte moved, and another engine has taken its place", nil)
-		case !r.admits(ctx, desc) && r.ctx.Err() == nil && r.progress() == moved:
+		case !r.admits(ctx, desc) && r.ctx.Err() == nil && !moves():
 			r.abandon("no byte moved, and its data port answers no new connection", nil)
 		}
 	})
+}
+
+// muteFor is how long a control port that gave no answer need not be asked again.
+const muteFor = 5 * time.Second
+
+// ask fetches the description, and remembers whether there was an answer.
+func (r *route) ask(ctx context.Context) (*segment.Desc, error) {
+	d, err := r.peer.Refresh(ctx)
+	switch {
+	case err == nil:
+		r.mute.Store(0)
+	case r.ctx.Err() == nil && ctx.Err() == context.DeadlineExceeded:
+		r.mute.Store(time.Now().UnixNano())
+	}
+	return d, err
+}
+
+// motion returns a function that reports whether the peer has moved since: it sent something, or took more of what it
+// was owed by then. What goes into the buffers of a new connection says nothing about it.
+func (r *route) motion() func() bool {
+	received := r.received.Load()
+	var counters []*atomic.Uint64
+	var before []uint64
+	watch := func(c *atomic.Uint64) { counters, before = append(counters, c), append(before, c.Load()) }
+	for _, l := range r.lanes {
+		if l.up.Load() && !l.idle() {
+			watch(&l.progress)
+		}
+	}
+	for _, s := range r.serial {
+		if s.owed.Load() {
+			watch(&s.progress)
+		}
+	}
+	return func() bool {
+		for i, c := range counters {
+			if c.Load() != before[i] {
+				return true
+			}
+		}
+		return r.received.Load() != received
+	}
 }
 
 // admits reports whether the data port answers a new connection in time, or says no.
