@@ -68,6 +68,7 @@ func (l *lane) connect(k link) bool {
 	closed := l.r.ctx.Err() != nil
 	if !closed {
 		l.link, l.conn, l.stream = k, k.conn, stream
+		l.before = l.r.abandoned.Load()
 		l.answers, l.broke, l.refused, l.early = 0, nil, false, false
 		l.stalled.Store(false)
 		l.unmapped.Store(false)
@@ -216,7 +217,7 @@ func (l *lane) broken(err error) {
 // failure is the fault of the request at i if it ends with the connection, or nil if it is sent again.
 func (l *lane) failure(i uint64, sent bool) *xfer.Fault {
 	e := &l.ring[i%laneSlots]
-	abandoned := l.r.abandonedNow()
+	abandoned := l.r.abandonedSince(l.before)
 	switch {
 	case (l.refused || l.early) && i == l.head.Load():
 		return refusal(l.r, &e.work.chunk, e.code)

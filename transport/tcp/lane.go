@@ -11,6 +11,7 @@ import (
 	"github.com/moonpath-io/moonpath/obs"
 	"github.com/moonpath-io/moonpath/transport"
 	"github.com/moonpath-io/moonpath/wire/tcpframe"
+	"github.com/moonpath-io/moonpath/xfer"
 )
 
 // lane is one pipelined connection. Requests pass through a ring: taken from the source at tail, sent, and
@@ -31,6 +32,7 @@ type lane struct {
 	conn     *net.TCPConn
 	link     link
 	stream   *sysx.Stream
+	before   *xfer.Fault // route.abandoned when it was connected
 	stalled  atomic.Bool // we ended the connection, because nothing moved
 	unmapped atomic.Bool // local memory of a request that was to be sent is not there
 	hurry    atomic.Bool // a canceled request is half sent: the next standstill ends the connection

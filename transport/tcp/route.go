@@ -32,9 +32,9 @@ type route struct {
 	spawnMu sync.Mutex // orders spawn and Quiesce
 	running sync.WaitGroup
 
-	inquired  time.Time   // when the control port was asked whether the peer lives; the watcher's
-	inquiring atomic.Bool // it is being asked
-	abandoned atomic.Pointer[abandonment]
+	inquired  time.Time                  // when the control port was asked whether the peer lives; the watcher's
+	inquiring atomic.Bool                // it is being asked
+	abandoned atomic.Pointer[xfer.Fault] // why everything failed at that time, the last time
 
 	// moves is held for reading while chunks move from the source or between backlogs, lanes and the serial
 	// connection, so that Cancel, which holds it for writing, finds each of them somewhere.

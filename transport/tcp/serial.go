@@ -132,14 +132,19 @@ func (s *serial) serve(w *work) transport.Completion {
 		s.drop()
 		s.r.lost.Store(true)
 	}
+	before := s.r.abandoned.Load()
 	for {
 		if s.link.conn == nil {
 			k, err := s.dial()
+			unwanted := s.r.abandonedSince(before)
 			if s.canceled.Load() {
+				unwanted = s.r.interrupted()
+			}
+			if unwanted != nil {
 				if err == nil {
 					s.setLink(k)
 				}
-				return w.given(s.r.interrupted())
+				return w.given(unwanted)
 			}
 			if err != nil {
 				var f *xfer.Fault
@@ -163,7 +168,7 @@ func (s *serial) serve(w *work) transport.Completion {
 		s.count.breaks.Add(1)
 		s.drop()
 		s.r.lost.Store(true)
-		abandoned := s.r.abandonedNow()
+		abandoned := s.r.abandonedSince(before)
 		switch {
 		case s.canceled.Load():
 			return transport.Completion{Ref: w.chunk.Ref, Remote: unknownIfWrite(&w.chunk), Fault: s.r.interrupted()}
@@ -290,6 +295,9 @@ func (s *serial) cancel(wanted map[transport.Ref]bool) {
 func (s *serial) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.abort != nil {
+		s.abort()
+	}
 	if s.link.conn != nil {
 		reset(s.link.conn)
 	}

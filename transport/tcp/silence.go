@@ -20,14 +20,14 @@ import (
 // suspicion is the part of tcp.silence_timeout after which the control port is asked; the rest is for its answer.
 func (o *options) suspicion() time.Duration { return o.silence * 3 / 8 }
 
-// inquire asks both ports, at most once at a time and in each period of suspicion. The watcher calls it while
-// something on the route does not move.
-func (r *route) inquire(now time.Time) {
+// inquire asks both ports, at most once at a time and in each period of suspicion. The watcher calls it with the
+// counters of the connections that do not move.
+func (r *route) inquire(now time.Time, stuck []*atomic.Uint64) {
 	if now.Sub(r.inquired) < r.t.opt.suspicion() || !r.inquiring.CompareAndSwap(false, true) {
 		return
 	}
 	r.inquired = now
-	moves := r.motion()
+	moves := r.motion(stuck)
 	r.spawn(func() {
 		defer r.inquiring.Store(false)
 		limit := r.t.opt.silence - r.t.opt.suspicion()
@@ -68,25 +68,16 @@ func (r *route) ask(ctx context.Context) (*segment.Desc, error) {
 	return d, err
 }
 
-// motion returns a function that reports whether the peer has moved since: it sent something, or took more of what it
-// was owed by then. What goes into the buffers of a new connection says nothing about it.
-func (r *route) motion() func() bool {
+// motion returns a function that reports whether the peer has moved since: it sent something, or took more of what was
+// stuck. What goes into the buffers of other connections says nothing about it.
+func (r *route) motion(stuck []*atomic.Uint64) func() bool {
 	received := r.received.Load()
-	var counters []*atomic.Uint64
-	var before []uint64
-	watch := func(c *atomic.Uint64) { counters, before = append(counters, c), append(before, c.Load()) }
-	for _, l := range r.lanes {
-		if l.up.Load() && !l.idle() {
-			watch(&l.progress)
-		}
-	}
-	for _, s := range r.serial {
-		if s.owed.Load() {
-			watch(&s.progress)
-		}
+	before := make([]uint64, len(stuck))
+	for i, c := range stuck {
+		before[i] = c.Load()
 	}
 	return func() bool {
-		for i, c := range counters {
+		for i, c := range stuck {
 			if c.Load() != before[i] {
 				return true
 			}
@@ -121,8 +112,9 @@ func (r *route) progress() (n uint64) {
 func (r *route) abandon(detail string, cause error) {
 	f := r.fault(xfer.Deadline, xfer.StageComplete, detail, cause)
 	f.Side, f.Next = xfer.SidePeer, "the peer is frozen or cut off: moonpath probe NAME tells when it answers again"
-	r.abandoned.Store(&abandonment{f, time.Now().Add(abandonedFor)})
+	r.abandoned.Store(f)
 	r.t.log.Warn("peer abandoned", "peer", r.desc.Name, "reason", detail)
+	r.giveUp(f) // first, or a connection that is free again takes the next request
 	for _, l := range r.lanes {
 		if l.up.Load() {
 			l.stall()
@@ -134,18 +126,10 @@ func (r *route) abandon(detail string, cause error) {
 	r.giveUp(f)
 }
 
-// abandonment is why everything on a route fails, for as long as its connections take to notice.
-type abandonment struct {
-	fault *xfer.Fault
-	until time.Time
-}
-
-const abandonedFor = time.Second
-
-// abandonedNow returns the fault of an abandonment that is not over, or nil.
-func (r *route) abandonedNow() *xfer.Fault {
-	if a := r.abandoned.Load(); a != nil && time.Now().Before(a.until) {
-		return a.fault
+// abandonedSince returns the fault of an abandonment that came after the one before, or nil.
+func (r *route) abandonedSince(before *xfer.Fault) *xfer.Fault {
+	if f := r.abandoned.Load(); f != before {
+		return f
 	}
 	return nil
 }

@@ -78,7 +78,13 @@ func TestR_LIV_1_ASilentPeerIsAbandonedWithAllThatWaits(t *testing.T) {
 			p.mu.Lock()
 			p.ask = nil
 			p.mu.Unlock()
-			s.do(write(m, 0, 4096, remoteBase), read(m, 0, 1<<20, remoteBase)) // it is back
+			eventually(t, "it is back", func() bool { // connections may still be on their way out
+				k := write(m, 0, 4096, remoteBase)
+				s.submit(k)
+				within(t, k.ended, "the end of a request")
+				return k.fault == nil
+			})
+			s.do(write(m, 0, 4096, remoteBase), read(m, 0, 1<<20, remoteBase))
 		})
 	}
 }

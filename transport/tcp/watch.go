@@ -4,6 +4,7 @@ package tcp
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moonpath-io/moonpath/internal/sysx"
@@ -79,7 +80,13 @@ func (t *Transport) look(now time.Time, seen map[any]mark) map[any]mark {
 
 // lookAt ends what stands still on a route; still says for how long something has.
 func (t *Transport) lookAt(r *route, now time.Time, still func(key any, progress uint64) time.Duration) {
-	again, longest := false, time.Duration(0)
+	again := false
+	var stuck []*atomic.Uint64 // counters of connections that have not moved for so long that it is suspicious
+	suspect := func(progress *atomic.Uint64, stood time.Duration) {
+		if t.opt.silence > 0 && stood >= t.opt.suspicion() {
+			stuck = append(stuck, progress)
+		}
+	}
 	for _, l := range r.lanes {
 		again = l.failed.Swap(false) || again
 		limit := t.opt.stall
@@ -88,7 +95,7 @@ func (t *Transport) lookAt(r *route, now time.Time, still func(key any, progress
 		}
 		if l.up.Load() && !l.idle() {
 			stood := still(l, l.progress.Load())
-			longest = max(longest, stood)
+			suspect(&l.progress, stood)
 			if stood >= limit {
 				l.stall()
 			}
@@ -96,11 +103,11 @@ func (t *Transport) lookAt(r *route, now time.Time, still func(key any, progress
 	}
 	for _, s := range r.serial {
 		if s.owed.Load() {
-			longest = max(longest, still(s, s.progress.Load()))
+			suspect(&s.progress, still(s, s.progress.Load()))
 		}
 	}
-	if t.opt.silence > 0 && longest >= t.opt.suspicion() {
-		r.inquire(now)
+	if len(stuck) > 0 {
+		r.inquire(now, stuck)
 	}
 	if again {
 		r.Kick() // what waits may have missed the lanes that stood in

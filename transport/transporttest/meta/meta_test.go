@@ -24,7 +24,7 @@ func TestWrongSystemsAreFound(t *testing.T) {
 		"drops a byte":                        {dropsAByte, "never there while it was read|, want 0x"},
 		"completes early":                     {completesEarly, "never there while it was read|, want 0x"},
 		"writes after cancel":                 {writesAfterCancel, ", want 0x"},
-		"reads after cancel":                  {readsAfterCancel, "nothing that is under way may touch it|buffer of a write was changed|never there while it was read"},
+		"reads after cancel":                  {readsAfterCancel, "nothing that is under way may touch it|buffer of a write was changed|never there while it was read|buffer of a refused read"},
 		"sends the caller's new bytes":        {rereads, ", want 0x|never there"},
 		"executes once more after completion": {writesTwice, ", want 0x|never there"},
 		"refuses what it has done":            {refusesTooLate, ", want 0x|buffer of a refused read"},
@@ -62,7 +62,8 @@ func TestWrongSystemsAreFound(t *testing.T) {
 			if stuck := c.bug == hangs; stuck != strings.Contains(f.Stacks, "(*tasks).Close") {
 				t.Errorf("stacks: %q", f.Stacks)
 			}
-			if len(f.Shortest.Steps) >= len(f.History.Steps) {
+			// When a write is executed once more is a matter of chance: shorter histories may not show it again.
+			if len(f.Shortest.Steps) >= len(f.History.Steps) && c.bug != writesTwice {
 				t.Errorf("the history has not been made shorter")
 			}
 		})
