@@ -8,8 +8,8 @@
 // when needed and one request at a time, serves what a published peer may answer by closing: memory that it
 // has not published, and requests that were under way when a connection broke.
 //
-// As target it serves the first small exchange of every connection in the goroutine that accepts, and what comes
-// after it with one goroutine per connection: headers and small payloads through a bounce buffer, the rest of a
+// As target it serves small requests that come one at a time in the goroutine that accepts, and everything else
+// with one goroutine per connection: headers and small payloads through a bounce buffer, the rest of a
 // large payload straight into place. Every request is checked against the live registrations, and the region is
 // leased while its bytes flow.
 //
@@ -19,6 +19,6 @@
 // (time limits); accept.go, front.go, serve.go (target).
 //
 // Goroutines: two per lane in use, one for the serial connection, one watcher per transport, one accepting,
-// one per inbound connection with more than one request, and for a moment one that asks whether a silent peer is
+// one per inbound connection that is busier than that, and for a moment one that asks whether a silent peer is
 // alive. None per request. Files that start them carry the mark moonpath:goroutines.
 package tcp
