@@ -26,7 +26,10 @@ type front struct {
 	ended    chan struct{}
 }
 
-// frontCrowd is how many connections may be ready at once before those that come again are promoted.
+// frontCrowd is how many connections may be ready at once before those that come again are promoted, and how many
+// there may be before new ones are. The second is not for our sake: a published initiator that opens dozens of
+// connections at once sets its progress timer from two threads, and fails the more often the faster it is answered
+// (docs/compat/interop.md).
 const frontCrowd = 4
 
 // acceptPause is how long nothing is accepted after that has failed.
@@ -125,6 +128,10 @@ func (f *front) receive(fd int) {
 		return
 	}
 	f.fresh[fd] = s
+	if len(f.fresh) > frontCrowd {
+		f.promote(s)
+		return
+	}
 	if f.look(s) {
 		if err := f.a.poller.Add(fd); err != nil {
 			f.a.t.log.Warn("data connection not served", "error", err)

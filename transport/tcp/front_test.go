@@ -19,6 +19,14 @@ func TestOneExchangePerConnectionNeedsNoGoroutine(t *testing.T) {
 	before, open := runtime.NumGoroutine(), sockets(t)
 	var cs []*client
 	for i := range uint64(50) {
+		if len(cs) == frontCrowd { // more at once get goroutines
+			for _, c := range cs {
+				c.expectSilence(time.Millisecond) // idle connections stay open
+				c.c.Close()
+			}
+			cs = nil
+			eventually(t, "the sessions end", func() bool { return len(h.tr.accept.all()) == 0 })
+		}
 		payload := patterned(freshLimit, i)
 		c := h.client()
 		c.send(writeRequest(uint64(r.Addr), payload))
@@ -31,8 +39,14 @@ func TestOneExchangePerConnectionNeedsNoGoroutine(t *testing.T) {
 	if n := runtime.NumGoroutine(); n > before {
 		t.Errorf("%d goroutines with %d connections, %d without", n, len(cs), before)
 	}
-	for _, c := range cs {
-		c.expectSilence(time.Millisecond) // idle connections stay open
+	var crowd []*client
+	for range 2 * frontCrowd {
+		crowd = append(crowd, h.client())
+	}
+	for _, c := range append(cs, crowd...) {
+		c.works(uint64(r.Addr)) // whoever serves it
+	}
+	for _, c := range append(cs, crowd...) {
 		c.c.Close()
 	}
 	eventually(t, "all sessions end", func() bool { return len(h.tr.accept.all()) == 0 })
