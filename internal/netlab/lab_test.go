@@ -133,8 +133,8 @@ func TestDelayIsAddedOnce(t *testing.T) {
 		}
 		least = min(least, d)
 	}
-	if least < delay || least > delay+15*time.Millisecond {
-		t.Errorf("the fastest packet took %v, want a little more than %v", least, delay)
+	if least < delay || least >= 2*delay {
+		t.Errorf("the fastest packet took %v, want %v and less than twice as much", least, delay)
 	}
 }
 

@@ -32,7 +32,7 @@ func (r *route) inquire(now time.Time, stuck []*atomic.Uint64) {
 		defer r.inquiring.Store(false)
 		limit := r.t.opt.silence - r.t.opt.suspicion()
 		if since := now.UnixNano() - r.mute.Load(); since < int64(muteFor) {
-			r.abandon("no byte moved, and its control port gave no answer just before", nil)
+			r.abandon(r.frozen("no byte moved, and its control port gave no answer just before", nil))
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, limit)
@@ -44,11 +44,11 @@ func (r *route) inquire(now time.Time, stuck []*atomic.Uint64) {
 			if ctx.Err() != nil {
 				err = nil // says no more than the words
 			}
-			r.abandon(fmt.Sprintf("no byte moved, and its control port gave no answer within %v", limit), err)
+			r.abandon(r.frozen(fmt.Sprintf("no byte moved, and its control port gave no answer within %v", limit), err))
 		case !desc.SameOwner(r.desc):
-			r.abandon("no byte moved, and another engine has taken its place", nil)
+			r.abandon(r.wrongPeer(r.desc, nil))
 		case !r.admits(ctx, desc) && r.ctx.Err() == nil && !moves():
-			r.abandon("no byte moved, and its data port answers no new connection", nil)
+			r.abandon(r.frozen("no byte moved, and its data port answers no new connection", nil))
 		}
 	})
 }
@@ -109,11 +109,9 @@ func (r *route) progress() (n uint64) {
 
 // abandon ends all connections and fails everything on the route. What was sent may still be executed when the peer
 // goes on. What is submitted later finds out by itself whether the peer is back.
-func (r *route) abandon(detail string, cause error) {
-	f := r.fault(xfer.Deadline, xfer.StageComplete, detail, cause)
-	f.Side, f.Next = xfer.SidePeer, "the peer is frozen or cut off: moonpath probe NAME tells when it answers again"
+func (r *route) abandon(f *xfer.Fault) {
 	r.abandoned.Store(f)
-	r.t.log.Warn("peer abandoned", "peer", r.desc.Name, "reason", detail)
+	r.t.log.Warn("peer abandoned", "peer", r.desc.Name, "error", f)
 	r.giveUp(f) // first, or a connection that is free again takes the next request
 	for _, l := range r.lanes {
 		if l.up.Load() {
@@ -124,6 +122,12 @@ func (r *route) abandon(detail string, cause error) {
 		s.cut()
 	}
 	r.giveUp(f)
+}
+
+func (r *route) frozen(detail string, cause error) *xfer.Fault {
+	f := r.fault(xfer.Deadline, xfer.StageComplete, detail, cause)
+	f.Side, f.Next = xfer.SidePeer, "the peer is frozen or cut off: moonpath probe NAME tells when it answers again"
+	return f
 }
 
 // abandonedSince returns the fault of an abandonment that came after the one before, or nil.

@@ -131,7 +131,7 @@ func TestAPeerThatWasReplacedIsAbandoned(t *testing.T) {
 	k := write(m, 0, 4096, remoteBase)
 	s.submit(k)
 	within(t, k.ended, "the end of a request to an engine that is gone")
-	if k.fault == nil || k.fault.Code != xfer.Deadline || k.certainty != xfer.Unknown {
+	if k.fault == nil || k.fault.Code != xfer.WrongPeer || k.certainty != xfer.Unknown {
 		t.Errorf("it ended with %v, %v", k.fault, k.certainty)
 	}
 }
