@@ -174,8 +174,9 @@ var workDefects = []defect{
 		b.cancel = func(*tapRoute, []transport.Ref) {}
 	}},
 	{"serves its first route only", "load/many routes", "did not end", func(b *broken) {
+		var first atomic.Pointer[tapRoute]
 		b.kick = func(r *tapRoute) {
-			if r == b.routes[0] {
+			if first.CompareAndSwap(nil, r) || first.Load() == r {
 				r.Route.Kick()
 			}
 		}
