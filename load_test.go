@@ -151,15 +151,20 @@ func TestWaitingBurnsNoCore(t *testing.T) {
 	<-time.After(length)
 	idle = cpuTime(t) - idle
 
-	ctx, cancel := context.WithTimeout(t.Context(), length)
-	defer cancel()
-	waiting := cpuTime(t)
-	requireFault(t, b.Wait(ctx), xfer.Interrupted)
-	waiting = cpuTime(t) - waiting
-	t.Logf("CPU time in %v: %v waiting, %v idle", length, waiting, idle)
-	if waiting > idle+length/50 {
-		t.Errorf("waiting %v takes %v of CPU time, doing nothing %v", length, waiting, idle)
+	// What the engine does in between, such as asking a silent peer whether it is alive, falls into one of them.
+	least := length
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), length)
+		waiting := cpuTime(t)
+		requireFault(t, b.Wait(ctx), xfer.Interrupted)
+		waiting = cpuTime(t) - waiting
+		cancel()
+		t.Logf("CPU time in %v: %v waiting, %v idle", length, waiting, idle)
+		if least = min(least, waiting); least <= idle+length/50 {
+			return
+		}
 	}
+	t.Errorf("waiting %v takes %v of CPU time, doing nothing %v", length, least, idle)
 }
 
 func TestCanceledWaitReturnsAtOnce(t *testing.T) {
