@@ -16,8 +16,8 @@ import (
 	"github.com/moonpath-io/moonpath/xfer"
 )
 
-// acceptor owns the data port and the sessions of its connections. One goroutine accepts and serves the first
-// small exchange of each connection (front.go); what comes after that gets a goroutine of its own.
+// acceptor owns the data port and the sessions of its connections. One goroutine accepts, and serves small
+// requests that come one at a time (front.go); every other connection has a goroutine of its own.
 type acceptor struct {
 	t       *Transport
 	port    int

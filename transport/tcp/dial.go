@@ -59,7 +59,7 @@ func silent(err, refreshErr error) {
 	var f *xfer.Fault
 	if errors.As(err, &f) && f.Code == xfer.Deadline && xfer.ErrnoOf(refreshErr) == 0 {
 		f.Detail += "; its control port does not answer either"
-		f.Side, f.Next = xfer.SidePeer, "the peer is frozen or cut off: moonpath probe NAME tells when it answers again"
+		blameSilence(f)
 	}
 }
 

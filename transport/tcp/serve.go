@@ -144,13 +144,12 @@ func (s *session) cut() {
 func (s *session) remote() string {
 	s.connMu.Lock()
 	defer s.connMu.Unlock()
-	if s.conn == nil {
-		return sysx.PeerAddress(s.fd)
+	if s.conn != nil {
+		if a := s.conn.RemoteAddr(); a != nil { // the peer may have left before the connection was adopted
+			return a.String()
+		}
 	}
-	if a := s.conn.RemoteAddr(); a != nil { // the peer may have left before the connection was adopted
-		return a.String()
-	}
-	return sysx.PeerAddress(-1)
+	return sysx.PeerAddress(s.fd)
 }
 
 // exchange takes one request and queues its answer; false ends the session.
@@ -402,8 +401,13 @@ func (s *session) flush() bool {
 		vs = sysx.Advance(vs, n)
 		s.progress.Add(1)
 	}
-	s.out, s.status, s.reads, s.unanswered = s.out[:0], s.status[:0], span{}, 0
+	s.answered()
 	return err == nil
+}
+
+// answered empties the queue of answers.
+func (s *session) answered() {
+	s.out, s.status, s.reads, s.unanswered = s.out[:0], s.status[:0], span{}, 0
 }
 
 // flushAtOnce writes all queued answers if the socket takes them; what it does not take stays queued.
@@ -413,7 +417,7 @@ func (s *session) flushAtOnce() bool {
 		s.out = append(s.out[:0], rest...)
 		return false
 	}
-	s.out, s.status, s.reads, s.unanswered = s.out[:0], s.status[:0], span{}, 0
+	s.answered()
 	return true
 }
 

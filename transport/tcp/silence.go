@@ -126,8 +126,12 @@ func (r *route) abandon(f *xfer.Fault) {
 
 func (r *route) frozen(detail string, cause error) *xfer.Fault {
 	f := r.fault(xfer.Deadline, xfer.StageComplete, detail, cause)
-	f.Side, f.Next = xfer.SidePeer, "the peer is frozen or cut off: moonpath probe NAME tells when it answers again"
+	blameSilence(f)
 	return f
+}
+
+func blameSilence(f *xfer.Fault) {
+	f.Side, f.Next = xfer.SidePeer, "the peer is frozen or cut off: moonpath probe NAME tells when it answers again"
 }
 
 // abandonedSince returns the fault of an abandonment that came after the one before, or nil.
